@@ -1,0 +1,53 @@
+// Where every allocation of one kind of iteration lies, and what is evicted and restored. The other noun of Stowage.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/trace.h"
+#include "core/units.h"
+
+namespace stowage {
+
+/// "Not in the arena": the request is served by PyTorch's own allocator, on purpose.
+inline constexpr Offset kUpstream = Offset::max();
+
+/// The place of the iteration's next allocation. Entries stand in order of birth.
+struct PlanEntry {
+  Bytes rounded{0};
+  StreamId stream{0};
+  Offset offset = kUpstream;
+  Offset spare = kUpstream;  ///< a second slot, for a buffer that overlaps its own successor in the next iteration
+  friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
+};
+
+enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
+
+/// One step of the schedule: what happens to `entry`'s buffer just before the iteration's op number `op`.
+struct Action {
+  ActionKind kind = ActionKind::kEvict;
+  std::uint32_t op = 0;
+  std::uint32_t entry = 0;
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+struct Plan {
+  DeviceKind device = DeviceKind::kCpu;
+  std::uint64_t fingerprint = 0;            ///< of the iteration it is for
+  std::vector<PlanEntry> entries;
+  std::vector<std::uint32_t> inner_marks;   ///< entries that follow a mark inside the iteration (two optimizers, …)
+  std::vector<Action> schedule;             ///< in order of op; empty when no budget needs it
+  Bytes height{0};                          ///< bytes of arena: max of offset + rounded
+  Bytes lower_bound{0};                     ///< no placement of these lifetimes can be lower
+  bool proved_optimal = false;              ///< height == lower_bound or a search proved it
+  std::string technique;                    ///< the heuristic or search that found it
+  std::uint64_t planning_ns = 0;            ///< how long it took to make
+
+  /// Checks offsets, sizes, orders and indices (not lifetimes: planner/validator.h does). A plan from a file is used
+  /// only after this.
+  [[nodiscard]] Status validate() const;
+};
+
+}  // namespace stowage

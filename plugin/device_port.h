@@ -1,0 +1,33 @@
+// What a session needs of its device. Implemented by the CUDA adaptor and the CPU adaptor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "allocator/arena.h"
+#include "core/trace.h"
+
+namespace stowage::plugin {
+
+/// Bytes that PyTorch's own allocator holds: given to tensors, and taken from the device.
+struct UpstreamUse {
+  Bytes allocated{0};
+  Bytes reserved{0};
+};
+
+class DevicePort {
+ public:
+  virtual ~DevicePort() = default;
+  virtual TraceInfo describe() = 0;
+  /// An arena with `bytes` mapped. Error: kOutOfMemory when the device has not so much left.
+  virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) = 0;
+  /// Gives what upstream caches back to the device. May synchronise.
+  virtual void release_upstream_cache() = 0;
+  virtual UpstreamUse upstream_use() = 0;
+  /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
+  virtual std::uint64_t record_fence(StreamId stream) = 0;
+  /// True once the stream has run past the fence. Never blocks.
+  virtual bool fence_passed(std::uint64_t fence) = 0;
+};
+
+}  // namespace stowage::plugin

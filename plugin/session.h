@@ -1,0 +1,63 @@
+// Moves one device's job along: Recording → Planning → Planned → (diverged) → Recording …, as in docs/design.md.
+// A conductor: recorder, planner and planned allocator do the work; adaptors (cuda_adaptor.h, cpu_adaptor.h) call in.
+//
+// Thread safety: every member may be called from any thread. Upstream is never called with a lock of ours held.
+// No exception leaves a member; a failure inside becomes one warning and the state kOff, and the job goes on unplanned.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/trace.h"
+#include "plugin/device_port.h"
+#include "plugin/settings.h"
+
+namespace stowage::plugin {
+
+enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kOff };
+const char* to_string(SessionState state);
+
+class Session {
+ public:
+  /// `port` must outlive the session.
+  Session(DevicePort& port, const Settings& settings);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// The planned address for a request of `bytes` > 0, or nullptr: the caller serves it upstream and then calls
+  /// on_upstream_alloc. The hot path.
+  void* try_allocate(Bytes bytes, StreamId stream);
+  void on_upstream_alloc(void* address, Bytes bytes, StreamId stream);
+  /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted here).
+  bool free(void* address);
+  /// True if `address` lies in the arena.
+  [[nodiscard]] bool owns(const void* address) const noexcept;
+  /// Rounded size of an arena address. Requires: owns(address).
+  [[nodiscard]] Bytes size_of(const void* address) const;
+  /// record_stream. True if the arena's; false: the caller passes it on upstream (already noted here).
+  bool record_stream(void* address, StreamId stream);
+  /// An iteration ended. May switch states, release upstream's cache and map the arena.
+  void on_mark(MarkSource source);
+  /// An optimizer step begins (its end is an on_mark).
+  void on_optimizer_begin();
+
+  [[nodiscard]] SessionState state() const;
+  [[nodiscard]] Bytes arena_bytes() const;       ///< mapped
+  [[nodiscard]] Bytes arena_live_bytes() const;
+  [[nodiscard]] Bytes peak_bytes() const;        ///< of arena and upstream together since reset_peak
+  void reset_peak();
+  /// The report as a JSON object; keys in docs/report.md.
+  [[nodiscard]] std::string report_json() const;
+  /// Writes the recorded trace to `path`.
+  Status save_trace(const std::string& path) const;
+  /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stowage::plugin
