@@ -11,7 +11,8 @@
 
 namespace stowage {
 /// Prints `file:line: condition: message` and aborts. Never returns, never allocates.
-[[noreturn]] void check_failed(const char* file, int line, const char* condition, const char* message) noexcept;
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const char* message) noexcept;
 }  // namespace stowage
 
 #define STOWAGE_CHECK(condition, message) \

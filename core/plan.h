@@ -1,4 +1,5 @@
-// Where every allocation of one kind of iteration lies, and what is evicted and restored. The other noun of Stowage.
+// Where every allocation of one kind of iteration lies, and what is evicted and restored. The other noun of
+// Stowage.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct PlanEntry {
   Bytes rounded{0};
   StreamId stream{0};
   Offset offset = kUpstream;
-  Offset spare = kUpstream;  ///< a second slot, for a buffer that overlaps its own successor in the next iteration
+  Offset spare =
+      kUpstream;  ///< a second slot, for a buffer that overlaps its own successor in the next iteration
   friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
 };
 
@@ -35,18 +37,20 @@ struct Action {
 
 struct Plan {
   DeviceKind device = DeviceKind::kCpu;
-  std::uint64_t fingerprint = 0;            ///< of the iteration it is for
+  std::uint64_t fingerprint = 0;  ///< of the iteration it is for
   std::vector<PlanEntry> entries;
-  std::vector<std::uint32_t> inner_marks;   ///< entries that follow a mark inside the iteration (two optimizers, …)
-  std::vector<Action> schedule;             ///< in order of op; empty when no budget needs it
-  Bytes height{0};                          ///< bytes of arena: max of offset + rounded
-  Bytes lower_bound{0};                     ///< no placement of these lifetimes can be lower
-  bool proved_optimal = false;              ///< height == lower_bound or a search proved it
-  std::string technique;                    ///< the heuristic or search that found it
-  std::uint64_t planning_ns = 0;            ///< how long it took to make
+  std::vector<std::uint32_t>
+      inner_marks;                ///< entries that follow a mark inside the iteration (two optimizers, …)
+  std::vector<Action> schedule;   ///< in order of op; empty when no budget needs it
+  Bytes height{0};                ///< bytes of arena: max of offset + rounded, spares included
+  Bytes lower_bound{0};           ///< no placement of these lifetimes can be lower
+  bool proved_optimal = false;    ///< height == lower_bound or a search proved it
+  std::string technique;          ///< the heuristic or search that found it
+  std::uint64_t planning_ns = 0;  ///< how long it took to make
 
-  /// Checks offsets, sizes, orders and indices (not lifetimes: planner/validator.h does). A plan from a file is used
-  /// only after this.
+  /// Checks offsets, sizes, orders and indices (not lifetimes: planner/validator.h does). A plan from a file
+  /// is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries +
+  /// actions).
   [[nodiscard]] Status validate() const;
 };
 

@@ -1,7 +1,9 @@
-// What a running job did: its allocations, its ops and where its iterations begin. One of the two nouns of Stowage.
+// What a running job did: its allocations, its ops and where its iterations begin. One of the two nouns of
+// Stowage.
 //
-// A trace is of one device. Time is counted in ticks: every event (allocation, completed free, op begin, op end, mark)
-// takes the next one. Vectors are indexed by BufferId and OpId. Plain data: no locks, no invariants beyond validate().
+// A trace is of one device. Time is counted in ticks: every event (allocation, completed free, op begin, op
+// end, mark) takes the next one. Vectors are indexed by BufferId and OpId. Plain data: no locks, no
+// invariants beyond validate().
 #pragma once
 
 #include <cstdint>
@@ -22,22 +24,23 @@ struct TraceInfo {
   std::uint32_t device_index = 0;
   std::string device_name;
   std::string torch_version;
-  std::string job;               ///< command line or name given by the user; for people, not compared
-  Bytes device_memory{0};        ///< total bytes of the device; 0 when not known
+  std::string job;         ///< command line or name given by the user; for people, not compared
+  Bytes device_memory{0};  ///< total bytes of the device; 0 when not known
 };
 
 /// One allocation. A buffer that was alive before the trace began has birth 0 and `preexisting`.
 struct Buffer {
-  Bytes bytes{0};                ///< as requested
-  Bytes rounded{0};              ///< as reserved: a multiple of kGranule
-  StreamId stream{0};            ///< the stream it was allocated on
-  std::uint32_t thread = 0;      ///< ordinal of the allocating thread
-  OpId op = kNoOp;               ///< innermost ATen op it was allocated in
+  Bytes bytes{0};            ///< as requested
+  Bytes rounded{0};          ///< as reserved: a multiple of kGranule
+  StreamId stream{0};        ///< the stream it was allocated on
+  std::uint32_t thread = 0;  ///< ordinal of the allocating thread
+  OpId op = kNoOp;           ///< innermost ATen op it was allocated in
   Tick birth{0};
   Tick free_requested = kNever;  ///< the owner let go
-  Tick death = kNever;           ///< the free is complete: every recorded stream has passed it. Never before free_requested
+  Tick death =
+      kNever;  ///< the free is complete: every recorded stream has passed it. Never before free_requested
   bool preexisting = false;
-  bool cross_stream = false;     ///< record_stream was called on it: death depends on the device's progress
+  bool cross_stream = false;  ///< record_stream was called on it: death depends on the device's progress
 };
 
 /// One state of a buffer's contents: each in-place write makes the next version.
@@ -59,15 +62,15 @@ enum OpFlag : std::uint32_t {
 
 /// One ATen operator call. Its values are `Trace::values[first_value ...]`: inputs, then outputs.
 struct Op {
-  std::uint32_t name = 0;        ///< index into Trace::names
-  std::uint32_t flags = 0;       ///< OpFlag bits
+  std::uint32_t name = 0;   ///< index into Trace::names
+  std::uint32_t flags = 0;  ///< OpFlag bits
   std::uint32_t thread = 0;
   StreamId stream{0};
-  OpId parent = kNoOp;           ///< the enclosing op
+  OpId parent = kNoOp;  ///< the enclosing op
   Tick begin{0};
   Tick end = kNever;
-  std::uint64_t duration_ns = 0; ///< host time on CPU, device time on CUDA; 0 when it was not measured
-  Bytes workspace{0};            ///< peak bytes allocated inside that did not outlive it
+  std::uint64_t duration_ns = 0;  ///< host time on CPU, device time on CUDA; 0 when it was not measured
+  Bytes workspace{0};             ///< peak bytes allocated inside that did not outlive it
   std::uint32_t first_value = 0;
   std::uint32_t input_count = 0;
   std::uint32_t output_count = 0;
@@ -93,23 +96,27 @@ struct SteadyWindow {
 struct Trace {
   TraceInfo info;
   std::vector<std::string> names;
-  std::vector<Buffer> buffers;        ///< in order of birth
-  std::vector<Op> ops;                ///< in order of begin
+  std::vector<Buffer> buffers;  ///< in order of birth
+  std::vector<Op> ops;          ///< in order of begin
   std::vector<Value> values;
-  std::vector<Mark> marks;            ///< in order of tick
-  std::optional<SteadyWindow> steady; ///< set by the tracer once two windows agree
-  Tick end{0};                        ///< one past the last event
-  std::uint64_t dropped = 0;          ///< events lost to the memory bound; such a trace is never planned from
+  std::vector<Mark> marks;             ///< in order of tick
+  std::optional<SteadyWindow> steady;  ///< set by the tracer once two windows agree
+  Tick end{0};                         ///< one past the last event
+  std::uint64_t dropped = 0;  ///< events lost to the memory bound; such a trace is never planned from
 
-  /// Checks every index, order and bound above. A trace from a file is used only after this.
+  /// Checks every index, order and bound above, and that sizes sum up to at most kMaxTotal. A trace from a
+  /// file is used only after this. Error: kUnplannable, naming the first element that breaks a rule.
+  /// O(elements).
   [[nodiscard]] Status validate() const;
 };
 
-/// Order-dependent 64-bit hash of the allocations born in [begin, end): (rounded, stream) each. The same job makes the
-/// same fingerprint in every process; a plan belongs to one fingerprint.
+/// Order-dependent 64-bit hash of the allocations born in [begin, end): (rounded, stream) each. The same job
+/// makes the same fingerprint in every process; a plan belongs to one fingerprint. Buffers that were alive
+/// before the trace do not count. Requires: the trace is valid.
 std::uint64_t fingerprint(const Trace& trace, Tick begin, Tick end);
 
-/// Max over ticks of [begin, end) of the rounded live bytes of all buffers, those that were alive before included.
+/// Max over ticks of [begin, end) of the rounded live bytes of all buffers, those that were alive before
+/// included. Requires: the trace is valid.
 Bytes peak_live(const Trace& trace, Tick begin, Tick end);
 
 }  // namespace stowage

@@ -1,6 +1,7 @@
 // The units of Stowage as distinct types, so that bytes, offsets, ticks and streams cannot be mixed up.
 //
-// Thread safety: values, trivially copyable. Arithmetic that makes sense is defined, the rest does not compile.
+// Thread safety: values, trivially copyable. Arithmetic that makes sense is defined, the rest does not
+// compile.
 #pragma once
 
 #include <compare>
@@ -51,8 +52,16 @@ inline constexpr Tick kNever = Tick::max();
 inline constexpr OpId kNoOp = OpId::max();
 inline constexpr BufferId kNoBuffer = BufferId::max();
 
-/// Every planned size and offset is a multiple of this, as in PyTorch's native CUDA allocator (kMinBlockSize).
+/// Every planned size and offset is a multiple of this, as in PyTorch's native CUDA allocator
+/// (kMinBlockSize).
 inline constexpr Bytes kGranule{512};
+
+/// Streams, threads and devices are ordinals below this; more is damage, so that tables by ordinal stay
+/// small.
+inline constexpr std::uint32_t kMaxOrdinal = 1u << 20;
+
+/// All sizes of one trace or plan together are at most this, so that sums of them cannot wrap around.
+inline constexpr Bytes kMaxTotal{std::uint64_t{1} << 62};
 
 /// `bytes` rounded up to a multiple of kGranule. Requires: bytes <= 2^64 - 512.
 constexpr Bytes round_up(Bytes bytes) {

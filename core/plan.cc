@@ -1,0 +1,84 @@
+#include "core/plan.h"
+
+#include <algorithm>
+
+namespace stowage {
+namespace {
+
+Error invalid(const std::string& what) {
+  return Error{ErrorCode::kInvalidPlan,
+               "the plan is not valid: " + what + "; delete it and let the job be planned again"};
+}
+
+/// True if a slot of `rounded` bytes at `offset` lies within `height` on the granule.
+bool slot_fits(Offset offset, Bytes rounded, Bytes height) {
+  if (offset.value() % kGranule.value() != 0 || rounded > height) return false;
+  return offset.value() <= (height - rounded).value();
+}
+
+/// The first broken rule of one entry, or nothing.
+const char* complain_about_entry(const PlanEntry& entry, Bytes height) {
+  if (entry.rounded.value() == 0) return "its size is 0";
+  if (entry.rounded.value() % kGranule.value() != 0) return "its size is no multiple of 512";
+  if (entry.rounded > kMaxTotal) return "its size is more than 2^62 bytes";
+  if (entry.stream.value() >= kMaxOrdinal) return "its stream is no ordinal";
+  if (entry.offset == kUpstream)
+    return entry.spare == kUpstream ? nullptr : "it has a spare slot, but no first one";
+  if (!slot_fits(entry.offset, entry.rounded, height)) return "its slot is not on a granule within the arena";
+  if (entry.spare == kUpstream) return nullptr;
+  if (!slot_fits(entry.spare, entry.rounded, height))
+    return "its spare slot is not on a granule within the arena";
+  const Bytes apart = std::max(entry.offset, entry.spare) - std::min(entry.offset, entry.spare);
+  return apart < entry.rounded ? "its two slots overlap" : nullptr;
+}
+
+/// One past the highest byte that an entry uses.
+Bytes top_of(const PlanEntry& entry) {
+  if (entry.offset == kUpstream) return Bytes(0);
+  const Offset top = entry.spare == kUpstream ? entry.offset : std::max(entry.offset, entry.spare);
+  return top + entry.rounded - Offset(0);
+}
+
+Status check_entries(const Plan& plan) {
+  Bytes top{0};
+  for (std::size_t index = 0; index < plan.entries.size(); ++index) {
+    if (const char* complaint = complain_about_entry(plan.entries[index], plan.height)) {
+      return invalid("entry " + std::to_string(index) + ": " + complaint);
+    }
+    top = std::max(top, top_of(plan.entries[index]));
+  }
+  if (top != plan.height) {
+    return invalid("its height is " + std::to_string(plan.height.value()) +
+                   " bytes, but its entries reach up to " + std::to_string(top.value()));
+  }
+  return {};
+}
+
+Status check_schedule(const Plan& plan) {
+  for (std::size_t index = 0; index < plan.schedule.size(); ++index) {
+    const Action& action = plan.schedule[index];
+    const std::string name = "action " + std::to_string(index);
+    if (action.kind > ActionKind::kRestore) return invalid(name + ": its kind is not known");
+    if (action.entry >= plan.entries.size()) return invalid(name + ": its entry is not in the plan");
+    if (index > 0 && action.op < plan.schedule[index - 1].op)
+      return invalid(name + ": it is not in order of op");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Plan::validate() const {
+  if (device > DeviceKind::kCuda) return invalid("its device kind is not known");
+  if (entries.size() >= kNoBuffer.value()) return invalid("an index of its entries needs more than 32 bits");
+  if (height > kMaxTotal) return invalid("its height is more than 2^62 bytes");
+  if (lower_bound > height) return invalid("its lower bound is above its height");
+  if (Status status = check_entries(*this); !status) return status;
+  if (!std::is_sorted(inner_marks.begin(), inner_marks.end()))
+    return invalid("its inner marks are not in order");
+  if (!inner_marks.empty() && inner_marks.back() > entries.size())
+    return invalid("an inner mark is past its entries");
+  return check_schedule(*this);
+}
+
+}  // namespace stowage
