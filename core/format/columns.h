@@ -1,0 +1,81 @@
+// Columns of a FlatBuffer table, written from rows and read back with care. Used by the format's own .cc
+// files only.
+//
+// Several fields of a hostile file may point at the same bytes, so that a small file claims much memory.
+// ColumnReader adds up what all columns and strings claim; honest ones never claim more than the content has.
+#pragma once
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/format/container.h"
+
+namespace stowage::format {
+
+/// A verifier for content that no one vouches for: our schemas nest 3 deep and have at most 5 tables.
+inline flatbuffers::Verifier make_verifier(const Content& content) {
+  constexpr flatbuffers::uoffset_t kMaxDepth = 8;
+  constexpr flatbuffers::uoffset_t kMaxTables = 16;
+  return {reinterpret_cast<const std::uint8_t*>(content.bytes.get()), content.size, kMaxDepth, kMaxTables};
+}
+
+/// A vector with `get(row)` of each row.
+template <class Wire, class Row, class Get>
+flatbuffers::Offset<flatbuffers::Vector<Wire>> write_column(flatbuffers::FlatBufferBuilder& builder,
+                                                            const std::vector<Row>& rows, Get get) {
+  Wire* out = nullptr;
+  auto offset = builder.CreateUninitializedVector<Wire>(rows.size(), &out);
+  for (const Row& row : rows) *out++ = get(row);
+  return offset;
+}
+
+/// Reads columns and strings, and remembers whether any was not as it must be.
+class ColumnReader {
+ public:
+  explicit ColumnReader(std::size_t content_bytes) : left_(content_bytes) {}
+
+  /// Claims `column` of exactly `rows` elements. Returns nullptr, and is damaged from then on, if it has not
+  /// so many.
+  template <class Wire>
+  const flatbuffers::Vector<Wire>* take(const flatbuffers::Vector<Wire>* column, std::size_t rows) {
+    const std::size_t have = column == nullptr ? 0 : column->size();
+    claim(have == rows && have <= left_ / sizeof(Wire), have * sizeof(Wire));
+    return damaged_ ? nullptr : column;
+  }
+
+  /// Claims a string; "" if there is none.
+  std::string take(const flatbuffers::String* text) {
+    if (text == nullptr) return {};
+    claim(text->size() <= left_, text->size());
+    return damaged_ ? std::string() : text->str();
+  }
+
+  /// A rule of one element.
+  void require(bool holds) { damaged_ = damaged_ || !holds; }
+
+  [[nodiscard]] bool damaged() const { return damaged_; }
+
+ private:
+  void claim(bool allowed, std::size_t bytes) {
+    if (allowed && !damaged_) {
+      left_ -= bytes;
+    } else {
+      damaged_ = true;
+    }
+  }
+
+  std::size_t left_;
+  bool damaged_ = false;
+};
+
+/// How many rows a column has; an absent one has none.
+template <class Wire>
+std::size_t row_count(const flatbuffers::Vector<Wire>* column) {
+  return column == nullptr ? 0 : column->size();
+}
+
+}  // namespace stowage::format

@@ -1,0 +1,145 @@
+#include "core/format/file_io.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+namespace stowage::format {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Owns a descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+  /// False if the system reports a late write error.
+  bool close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd < 0 || ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+/// Removes a temporary file unless it was kept.
+class Temporary {
+ public:
+  explicit Temporary(fs::path path) : path_(std::move(path)) {}
+  ~Temporary() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+Error io_error(const char* doing, const fs::path& path, int number) {
+  const ErrorCode code =
+      number == ENOENT && std::string(doing) == "read" ? ErrorCode::kNotFound : ErrorCode::kIo;
+  return Error{code, std::string("cannot ") + doing + " " + path.string() + ": " +
+                         std::generic_category().message(number) +
+                         "; check the path, its permissions and the disk"};
+}
+
+Error not_regular(const fs::path& path) {
+  return Error{ErrorCode::kIo, path.string() + " is not a regular file; give the path of a file"};
+}
+
+/// A name beside `path` that no other writer uses. It does not grow with the file's name.
+fs::path temporary_path(const fs::path& path) {
+  static std::atomic<unsigned> serial{0};
+  std::string name = ".stowage-" + std::to_string(::getpid()) + "-" + std::to_string(serial++) + ".partial";
+  return path.parent_path() / name;
+}
+
+/// 0, or the errno of the write that failed.
+int write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+/// Reads up to `bytes.size()`; how much there was, or -1 with errno set.
+ssize_t read_all(int fd, std::span<std::byte> bytes) {
+  std::size_t have = 0;
+  while (have < bytes.size()) {
+    const ssize_t got = ::read(fd, bytes.data() + have, bytes.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  return static_cast<ssize_t>(have);
+}
+
+/// Makes the rename durable. A file system that cannot do it is no reason to fail: the file itself is whole.
+void flush_folder(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (descriptor.ok()) ::fsync(descriptor.get());
+}
+
+}  // namespace
+
+Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  std::error_code ignored;
+  const fs::file_status present = fs::status(path, ignored);
+  if (fs::exists(present) && !fs::is_regular_file(present)) return not_regular(path);
+  const fs::path partial = temporary_path(path);
+  Descriptor descriptor(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!descriptor.ok()) return io_error("write", path, errno);
+  Temporary temporary(partial);
+  if (const int number = write_all(descriptor.get(), bytes); number != 0)
+    return io_error("write", path, number);
+  if (::fsync(descriptor.get()) != 0) return io_error("write", path, errno);
+  if (!descriptor.close()) return io_error("write", path, errno);
+  if (std::rename(partial.c_str(), path.c_str()) != 0) return io_error("write", path, errno);
+  temporary.keep();
+  flush_folder(path);
+  return {};
+}
+
+Result<std::vector<std::byte>> read_file(const fs::path& path, Kind kind) {
+  // O_NONBLOCK: opening a pipe must not wait for its other end.
+  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor.ok()) return io_error("read", path, errno);
+  struct stat info = {};
+  if (::fstat(descriptor.get(), &info) != 0) return io_error("read", path, errno);
+  if (!S_ISREG(info.st_mode)) return not_regular(path);
+  const auto file_bytes = static_cast<std::uint64_t>(info.st_size);
+  std::vector<std::byte> bytes(std::min<std::uint64_t>(file_bytes, kHeaderBytes));
+  ssize_t got = read_all(descriptor.get(), bytes);
+  if (got < 0) return io_error("read", path, errno);
+  bytes.resize(static_cast<std::size_t>(got));
+  if (Status status = check_header(bytes, file_bytes, kind); !status) return status.error();
+  bytes.resize(file_bytes);
+  got = read_all(descriptor.get(), std::span(bytes).subspan(kHeaderBytes));
+  if (got < 0) return io_error("read", path, errno);
+  bytes.resize(kHeaderBytes +
+               static_cast<std::size_t>(got));  // shorter if it was cut meanwhile: unpack will say so
+  return bytes;
+}
+
+}  // namespace stowage::format

@@ -1,0 +1,24 @@
+// Whole files of ours: written atomically, read without trusting their size.
+//
+// Thread safety: functions without state. Two writers of one path leave the file of one of them, whole.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "core/format/container.h"
+
+namespace stowage::format {
+
+/// Puts `bytes` at `path`: a temporary file beside it, flushed to the disk, then renamed over it. What was
+/// there before stays as it was unless all of this succeeds. Error: kIo (also if `path` is a folder or
+/// device).
+Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+/// The bytes of a container of `kind`, read only after its header was found sound; they still need unpack().
+/// Errors: kNotFound, kIo, and those of check_header.
+Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, Kind kind);
+
+}  // namespace stowage::format

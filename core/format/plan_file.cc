@@ -1,0 +1,142 @@
+#include "core/format/plan_file.h"
+
+#include <exception>
+#include <string>
+
+#include "core/format/columns.h"
+#include "core/format/guarded.h"
+#include "core/format/plan_generated.h"
+
+namespace stowage {
+namespace {
+
+using format::ColumnReader;
+using format::write_column;
+using Builder = flatbuffers::FlatBufferBuilder;
+
+/// Bytes of one row of each table, all columns together; and an allowance for the rest.
+constexpr std::uint64_t kEntryRow = 3 * 8 + 4;
+constexpr std::uint64_t kMarkRow = 4;
+constexpr std::uint64_t kActionRow = 1 + 2 * 4;
+constexpr std::uint64_t kTableBytes = 4096;
+
+auto write_entries(Builder& builder, const std::vector<PlanEntry>& rows) {
+  using u64 = std::uint64_t;
+  const auto rounded = write_column<u64>(builder, rows, [](const PlanEntry& e) { return e.rounded.value(); });
+  const auto stream =
+      write_column<std::uint32_t>(builder, rows, [](const PlanEntry& e) { return e.stream.value(); });
+  const auto offset = write_column<u64>(builder, rows, [](const PlanEntry& e) { return e.offset.value(); });
+  const auto spare = write_column<u64>(builder, rows, [](const PlanEntry& e) { return e.spare.value(); });
+  return format::CreateEntryColumns(builder, rounded, stream, offset, spare);
+}
+
+auto write_schedule(Builder& builder, const std::vector<Action>& rows) {
+  const auto kind = write_column<std::uint8_t>(
+      builder, rows, [](const Action& a) { return static_cast<std::uint8_t>(a.kind); });
+  const auto op = write_column<std::uint32_t>(builder, rows, [](const Action& a) { return a.op; });
+  const auto entry = write_column<std::uint32_t>(builder, rows, [](const Action& a) { return a.entry; });
+  return format::CreateActionColumns(builder, kind, op, entry);
+}
+
+/// An upper bound of the content's bytes, known before any is written.
+std::uint64_t content_bound(const Plan& plan) {
+  return kTableBytes + plan.entries.size() * kEntryRow + plan.inner_marks.size() * kMarkRow +
+         plan.schedule.size() * kActionRow + plan.technique.size();
+}
+
+void write_plan(Builder& builder, const Plan& plan) {
+  const auto entries = write_entries(builder, plan.entries);
+  const auto inner_marks = builder.CreateVector(plan.inner_marks);
+  const auto schedule = write_schedule(builder, plan.schedule);
+  const auto technique = builder.CreateString(plan.technique);
+  const auto content = format::CreatePlanContent(
+      builder, static_cast<std::uint8_t>(plan.device), plan.fingerprint, entries, inner_marks, schedule,
+      plan.height.value(), plan.lower_bound.value(), plan.proved_optimal, technique, plan.planning_ns);
+  format::FinishPlanContentBuffer(builder, content);
+}
+
+void read_entries(const format::EntryColumns* table, ColumnReader& reader, std::vector<PlanEntry>& out) {
+  if (table == nullptr) return;
+  const std::size_t rows = format::row_count(table->rounded());
+  const auto* rounded = reader.take(table->rounded(), rows);
+  const auto* stream = reader.take(table->stream(), rows);
+  const auto* offset = reader.take(table->offset(), rows);
+  const auto* spare = reader.take(table->spare(), rows);
+  if (reader.damaged()) return;
+  out.resize(rows);
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    out[i] = {Bytes(rounded->Get(i)), StreamId(stream->Get(i)), Offset(offset->Get(i)),
+              Offset(spare->Get(i))};
+  }
+}
+
+void read_inner_marks(const flatbuffers::Vector<std::uint32_t>* column, ColumnReader& reader,
+                      std::vector<std::uint32_t>& out) {
+  if (reader.take(column, format::row_count(column)) != nullptr) out.assign(column->begin(), column->end());
+}
+
+void read_schedule(const format::ActionColumns* table, ColumnReader& reader, std::vector<Action>& out) {
+  if (table == nullptr) return;
+  const std::size_t rows = format::row_count(table->kind());
+  const auto* kind = reader.take(table->kind(), rows);
+  const auto* op = reader.take(table->op(), rows);
+  const auto* entry = reader.take(table->entry(), rows);
+  if (reader.damaged()) return;
+  out.resize(rows);
+  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {ActionKind{kind->Get(i)}, op->Get(i), entry->Get(i)};
+}
+
+Plan read_plan(const format::PlanContent& content, ColumnReader& reader) {
+  Plan plan;
+  plan.device = DeviceKind{content.device()};
+  plan.fingerprint = content.fingerprint();
+  read_entries(content.entries(), reader, plan.entries);
+  read_inner_marks(content.inner_marks(), reader, plan.inner_marks);
+  read_schedule(content.schedule(), reader, plan.schedule);
+  plan.height = Bytes(content.height());
+  plan.lower_bound = Bytes(content.lower_bound());
+  plan.proved_optimal = content.proved_optimal();
+  plan.technique = reader.take(content.technique());
+  plan.planning_ns = content.planning_ns();
+  return plan;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_plan(const Plan& plan) {
+  return format::guarded([&]() -> Result<std::vector<std::byte>> {
+    if (Status status = plan.validate(); !status) return status.error();
+    if (content_bound(plan) > format::kMaxContentBytes) return format::too_large();
+    Builder builder(16 * 1024);
+    write_plan(builder, plan);
+    return format::pack(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
+                        format::Kind::kPlan);
+  });
+}
+
+Result<Plan> decode_plan(std::span<const std::byte> file) {
+  return format::guarded([&]() -> Result<Plan> {
+    auto content = format::unpack(file, format::Kind::kPlan);
+    if (!content) return content.error();
+    auto verifier = format::make_verifier(*content);
+    if (!format::VerifyPlanContentBuffer(verifier)) return format::damaged("its content breaks its schema");
+    ColumnReader reader(content->size);
+    Plan plan = read_plan(*format::GetPlanContent(content->bytes.get()), reader);
+    if (reader.damaged()) return format::damaged("its columns do not agree");
+    if (Status status = plan.validate(); !status) return format::damaged(status.error().message.c_str());
+    return plan;
+  });
+}
+
+Status save_plan(const Plan& plan, const std::filesystem::path& path) {
+  return format::guarded([&]() -> Status {
+    auto bytes = encode_plan(plan);
+    return bytes ? format::write_file(path, *bytes) : Status(bytes.error());
+  });
+}
+
+Result<Plan> load_plan(const std::filesystem::path& path) {
+  return format::load<Plan>(path, format::Kind::kPlan, decode_plan);
+}
+
+}  // namespace stowage
