@@ -1,0 +1,43 @@
+"""With Stowage or without, a CPU job's losses, gradients, parameters, buffers, optimizer and RNG state are the same bits."""
+
+import pytest
+
+from tests.zoo import harness
+from tests.zoo.habits import HABITS
+
+MODELS = ("gpt2", "resnet18", "unet", "lstm", "gan")
+
+
+def assert_planned_and_equal(plain: harness.Outcome, planned: harness.Outcome) -> None:
+    assert planned.report, f"Stowage left no report; the job said:\n{planned.output}"
+    assert planned.report["state"] == "planned", planned.report
+    assert harness.differences(plain.digests, planned.digests) == []
+
+
+@pytest.mark.parametrize("door", [door for door in harness.DOORS if door != "enable_after"])
+@pytest.mark.parametrize("example", list(harness.EXAMPLES))
+def test_examples(example, door):
+    assert_planned_and_equal(harness.plain_example(example), harness.run_example(example, door))
+
+
+@pytest.mark.parametrize("door", harness.DOORS)
+@pytest.mark.parametrize("model", MODELS)
+def test_models(model, door):
+    assert_planned_and_equal(harness.plain_model(model), harness.run_model(model, door))
+
+
+@pytest.mark.parametrize("habit", [habit for habit in HABITS if habit != "none"])
+@pytest.mark.parametrize("model", ["gpt2", "resnet18"])
+def test_jobs_that_leave_the_plan_come_back(model, habit):
+    """In the iteration directly after an odd one or an evaluation every request is in the plan again."""
+    planned = harness.run_model(model, "entry_point", habit)
+    assert_planned_and_equal(harness.plain_model(model, habit), planned)
+    assert planned.report["last_iteration_misses"] == 0, planned.report
+
+
+@pytest.mark.parametrize("fault", ["planner", "thread", "arena"])
+def test_a_failure_inside_is_one_warning_and_the_job_goes_on(fault):
+    faulty = harness.run_model("resnet18", "entry_point", extra={"STOWAGE_FAULT": fault})
+    assert harness.differences(harness.plain_model("resnet18").digests, faulty.digests) == []
+    warnings = [line for line in faulty.output.splitlines() if line.lower().startswith("stowage")]
+    assert len(warnings) == 1, faulty.output
