@@ -51,17 +51,19 @@ class Temporary {
   fs::path path_;
 };
 
-Error io_error(const char* doing, const fs::path& path, int number) {
-  const ErrorCode code =
-      number == ENOENT && std::string(doing) == "read" ? ErrorCode::kNotFound : ErrorCode::kIo;
-  return Error{code, std::string("cannot ") + doing + " " + path.string() + ": " +
-                         std::generic_category().message(number) +
-                         "; check the path, its permissions and the disk"};
+Error cannot_read(int number) {
+  const std::string reason = std::generic_category().message(number);
+  if (number == ENOENT) return Error{ErrorCode::kNotFound, "there is no such file; check the path"};
+  return Error{ErrorCode::kIo, "cannot be read: " + reason + "; check its permissions and the disk"};
 }
 
-Error not_regular(const fs::path& path) {
-  return Error{ErrorCode::kIo, path.string() + " is not a regular file; give the path of a file"};
+Error cannot_write(int number) {
+  const std::string reason = std::generic_category().message(number);
+  return Error{ErrorCode::kIo,
+               "cannot be written: " + reason + "; check the folder, its permissions and the disk"};
 }
+
+Error not_regular() { return Error{ErrorCode::kIo, "it is not a regular file; give the path of a file"}; }
 
 /// A name beside `path` that no other writer uses. It does not grow with the file's name.
 fs::path temporary_path(const fs::path& path) {
@@ -106,16 +108,15 @@ void flush_folder(const fs::path& path) {
 Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
   std::error_code ignored;
   const fs::file_status present = fs::status(path, ignored);
-  if (fs::exists(present) && !fs::is_regular_file(present)) return not_regular(path);
+  if (fs::exists(present) && !fs::is_regular_file(present)) return not_regular();
   const fs::path partial = temporary_path(path);
   Descriptor descriptor(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!descriptor.ok()) return io_error("write", path, errno);
+  if (!descriptor.ok()) return cannot_write(errno);
   Temporary temporary(partial);
-  if (const int number = write_all(descriptor.get(), bytes); number != 0)
-    return io_error("write", path, number);
-  if (::fsync(descriptor.get()) != 0) return io_error("write", path, errno);
-  if (!descriptor.close()) return io_error("write", path, errno);
-  if (std::rename(partial.c_str(), path.c_str()) != 0) return io_error("write", path, errno);
+  if (const int number = write_all(descriptor.get(), bytes); number != 0) return cannot_write(number);
+  if (::fsync(descriptor.get()) != 0) return cannot_write(errno);
+  if (!descriptor.close()) return cannot_write(errno);
+  if (std::rename(partial.c_str(), path.c_str()) != 0) return cannot_write(errno);
   temporary.keep();
   flush_folder(path);
   return {};
@@ -124,19 +125,19 @@ Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
 Result<std::vector<std::byte>> read_file(const fs::path& path, Kind kind) {
   // O_NONBLOCK: opening a pipe must not wait for its other end.
   const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!descriptor.ok()) return io_error("read", path, errno);
+  if (!descriptor.ok()) return cannot_read(errno);
   struct stat info = {};
-  if (::fstat(descriptor.get(), &info) != 0) return io_error("read", path, errno);
-  if (!S_ISREG(info.st_mode)) return not_regular(path);
+  if (::fstat(descriptor.get(), &info) != 0) return cannot_read(errno);
+  if (!S_ISREG(info.st_mode)) return not_regular();
   const auto file_bytes = static_cast<std::uint64_t>(info.st_size);
   std::vector<std::byte> bytes(std::min<std::uint64_t>(file_bytes, kHeaderBytes));
   ssize_t got = read_all(descriptor.get(), bytes);
-  if (got < 0) return io_error("read", path, errno);
+  if (got < 0) return cannot_read(errno);
   bytes.resize(static_cast<std::size_t>(got));
   if (Status status = check_header(bytes, file_bytes, kind); !status) return status.error();
   bytes.resize(file_bytes);
   got = read_all(descriptor.get(), std::span(bytes).subspan(kHeaderBytes));
-  if (got < 0) return io_error("read", path, errno);
+  if (got < 0) return cannot_read(errno);
   bytes.resize(kHeaderBytes +
                static_cast<std::size_t>(got));  // shorter if it was cut meanwhile: unpack will say so
   return bytes;

@@ -1,6 +1,7 @@
 // What the two file kinds share around their contents. Used by the format's own .cc files only.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <new>
 #include <span>
@@ -23,16 +24,33 @@ auto guarded(Work work) noexcept -> decltype(work()) {
   }
 }
 
-/// Reads the file at `path` and decodes it; errors of the decoder get the path in front.
+/// `error` with the path in front of its message.
+inline Error about(const std::filesystem::path& path, const Error& error) {
+  return Error{error.code, path.string() + ": " + error.message};
+}
+
+/// Reads the file at `path` and decodes it.
 template <class T>
 Result<T> load(const std::filesystem::path& path, Kind kind,
                Result<T> (*decode)(std::span<const std::byte>)) {
   return guarded([&]() -> Result<T> {
     auto bytes = read_file(path, kind);
-    if (!bytes) return Error{bytes.error().code, path.string() + ": " + bytes.error().message};
+    if (!bytes) return about(path, bytes.error());
     Result<T> decoded = decode(*bytes);
-    if (!decoded) return Error{decoded.error().code, path.string() + ": " + decoded.error().message};
+    if (!decoded) return about(path, decoded.error());
     return decoded;
+  });
+}
+
+/// Encodes `object` and writes it to `path`.
+template <class T>
+Status save(const T& object, const std::filesystem::path& path,
+            Result<std::vector<std::byte>> (*encode)(const T&)) {
+  return guarded([&]() -> Status {
+    auto bytes = encode(object);
+    if (!bytes) return about(path, bytes.error());
+    Status written = write_file(path, *bytes);
+    return written ? written : about(path, written.error());
   });
 }
 

@@ -1,6 +1,5 @@
 #include "core/format/plan_file.h"
 
-#include <exception>
 #include <string>
 
 #include "core/format/columns.h"
@@ -129,10 +128,7 @@ Result<Plan> decode_plan(std::span<const std::byte> file) {
 }
 
 Status save_plan(const Plan& plan, const std::filesystem::path& path) {
-  return format::guarded([&]() -> Status {
-    auto bytes = encode_plan(plan);
-    return bytes ? format::write_file(path, *bytes) : Status(bytes.error());
-  });
+  return format::save(plan, path, encode_plan);
 }
 
 Result<Plan> load_plan(const std::filesystem::path& path) {

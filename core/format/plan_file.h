@@ -24,7 +24,7 @@ Result<std::vector<std::byte>> encode_plan(const Plan& plan);
 Result<Plan> decode_plan(std::span<const std::byte> file);
 
 /// Writes the file atomically: `path` holds the whole new file afterwards or, on error, exactly what it held
-/// before. Errors: those of encode_plan, kIo.
+/// before. Errors: those of encode_plan, kIo. Messages begin with the path.
 Status save_plan(const Plan& plan, const std::filesystem::path& path);
 
 /// Reads the file. Errors: those of decode_plan, kNotFound, kIo. Messages begin with the path.

@@ -1,6 +1,5 @@
 #include "core/format/trace_file.h"
 
-#include <exception>
 #include <string>
 
 #include "core/format/columns.h"
@@ -244,10 +243,7 @@ Result<Trace> decode_trace(std::span<const std::byte> file) {
 }
 
 Status save_trace(const Trace& trace, const std::filesystem::path& path) {
-  return format::guarded([&]() -> Status {
-    auto bytes = encode_trace(trace);
-    return bytes ? format::write_file(path, *bytes) : Status(bytes.error());
-  });
+  return format::save(trace, path, encode_trace);
 }
 
 Result<Trace> load_trace(const std::filesystem::path& path) {

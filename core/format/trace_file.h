@@ -24,7 +24,7 @@ Result<std::vector<std::byte>> encode_trace(const Trace& trace);
 Result<Trace> decode_trace(std::span<const std::byte> file);
 
 /// Writes the file atomically: `path` holds the whole new file afterwards or, on error, exactly what it held
-/// before. Errors: those of encode_trace, kIo.
+/// before. Errors: those of encode_trace, kIo. Messages begin with the path.
 Status save_trace(const Trace& trace, const std::filesystem::path& path);
 
 /// Reads the file. Errors: those of decode_trace, kNotFound, kIo. Messages begin with the path.
