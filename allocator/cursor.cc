@@ -1,0 +1,253 @@
+#include "allocator/cursor.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/check.h"
+
+namespace stowage::allocator {
+namespace {
+
+constexpr std::uint32_t kWindow = 16;  // entries to either side that rule 2 looks at
+constexpr std::uint32_t kStep = 2;     // how near is near enough for one matching request
+constexpr int kEnough = 3;             // matching requests that settle a place
+constexpr std::uint32_t kRare = 2;     // a beginning that looks like no more entries than this is worth a try
+constexpr std::size_t kTriplesTried = 64;  // places of one triple that are looked at
+constexpr std::uint32_t kMarkSlack = 16;   // entries that a mark may be off (or an eighth of the plan)
+
+std::uint64_t mix(std::uint64_t hash, Request request) {
+  // The finaliser of Murmur3 (Appleby, public domain), over both fields.
+  hash ^= request.bytes + (static_cast<std::uint64_t>(request.stream) << 48);
+  hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdu;
+  hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53u;
+  return hash ^ (hash >> 33);
+}
+
+std::uint64_t hash_triple(Request first, Request second, Request third) {
+  return mix(mix(mix(0, first), second), third);
+}
+
+std::uint32_t distance(std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; }
+
+}  // namespace
+
+Cursor::Cursor(const std::vector<Plan>& plans) {
+  for (const Plan& plan : plans) add(plan);
+}
+
+void Cursor::add(const Plan& plan) {
+  Sequence& made = plans_.emplace_back();
+  made.requests.reserve(plan.entries.size());
+  for (const PlanEntry& entry : plan.entries) {
+    made.requests.push_back({entry.rounded.value(), entry.stream.value()});
+  }
+  made.inner_marks = plan.inner_marks;
+  made.successor = static_cast<std::uint32_t>(plans_.size() - 1);
+  if (!made.requests.empty()) {
+    made.rare_beginning =
+        std::count(made.requests.begin(), made.requests.end(), made.requests.front()) <= kRare;
+  }
+  index_triples(made.successor);
+}
+
+void Cursor::index_triples(std::uint32_t plan) {
+  const std::vector<Request>& all = plans_[plan].requests;
+  for (std::uint32_t i = 2; i < all.size(); ++i) {
+    triples_.push_back({hash_triple(all[i - 2], all[i - 1], all[i]), {plan, i}});
+  }
+  std::sort(triples_.begin(), triples_.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.first, a.second.plan, a.second.entry) <
+           std::tuple(b.first, b.second.plan, b.second.entry);
+  });
+}
+
+std::uint32_t Cursor::length(std::uint32_t plan) const {
+  return plan < plans_.size() ? static_cast<std::uint32_t>(plans_[plan].requests.size()) : 0;
+}
+
+bool Cursor::matches(Position at, Request request) const {
+  return at.entry < length(at.plan) && plans_[at.plan].requests[at.entry] == request;
+}
+
+// How many of the latest requests, `request` included, match the entries up to `at`; at most kEnough.
+int Cursor::evidence(Position at, Request request) const {
+  if (!matches(at, request)) return 0;
+  if (at.entry < 1 || !matches({at.plan, at.entry - 1}, latest_[0])) return 1;
+  if (at.entry < 2 || !matches({at.plan, at.entry - 2}, latest_[1])) return 2;
+  return kEnough;
+}
+
+void Cursor::advance_to(std::uint32_t entry) {
+  STOWAGE_DCHECK(entry >= at_.entry && entry <= length(at_.plan), "the cursor only advances within its plan");
+  const std::uint32_t passed = entry - at_.entry;
+  if (passed == 0) return;
+  const std::vector<Request>& all = plans_[at_.plan].requests;
+  latest_[1] = passed > 1 ? all[entry - 2] : latest_[0];
+  latest_[0] = all[entry - 1];
+  at_.entry = entry;
+  unmatched_ = 0;
+  found_since_jump_ += passed;
+  if (found_since_jump_ > kWindow) left_.reset();
+}
+
+std::optional<Position> Cursor::find(Request request) {
+  std::optional<Position> found = another_plan(request);
+  const bool still_clean = found.has_value();
+  if (!found && at_end()) found = beginning(request);
+  if (!found) found = near(request);
+  if (!found) found = beginning(request);
+  if (!found) found = far(request);
+  remember(request);
+  clean_ = still_clean || (found && found->entry == 0);
+  if (found) {
+    move_to(*found);
+  } else {
+    ++unmatched_;
+  }
+  return found;
+}
+
+void Cursor::remember(Request request) {
+  latest_[1] = latest_[0];
+  latest_[0] = request;
+}
+
+void Cursor::move_to(Position found) {
+  const bool stays_near = found.plan == at_.plan && distance(found.entry, at_.entry) <= kWindow;
+  if (!stays_near) left_ = at_;
+  found_since_jump_ = 0;
+  if (found.entry == 0) marks_seen_ = 0;
+  unmatched_ = 0;
+  at_ = {found.plan, found.entry + 1};
+}
+
+// Rule 1. The plan used last wins, as the likeliest.
+std::optional<Position> Cursor::another_plan(Request request) const {
+  std::optional<Position> found;
+  if (!clean_) return found;
+  for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
+    if (plan == at_.plan || !matches({plan, at_.entry}, request)) continue;
+    if (found && plans_[found->plan].last_used >= plans_[plan].last_used) continue;
+    if (same_beginning(plan, at_.plan, at_.entry)) found = Position{plan, at_.entry};
+  }
+  return found;
+}
+
+bool Cursor::same_beginning(std::uint32_t one, std::uint32_t other, std::uint32_t count) const {
+  const auto begin = plans_[one].requests.begin();
+  return std::equal(begin, begin + count, plans_[other].requests.begin());
+}
+
+// Rule 2, around one place: `middle` is the entry that was expected. After m requests in a row that were not
+// found, the job may stand there still (they were more) or m entries on (they came instead of the planned
+// ones).
+void Cursor::look_around(Position middle, Request request, Candidate& best) const {
+  const std::uint32_t size = length(middle.plan);
+  const std::uint32_t low = middle.entry > kWindow ? middle.entry - kWindow : 0;
+  const std::uint32_t high = std::min(size, middle.entry + kWindow + unmatched_ + 1);
+  const std::uint32_t diagonal = middle.entry + unmatched_;
+  for (std::uint32_t entry = low; entry < high; ++entry) {
+    const int matched = evidence({middle.plan, entry}, request);
+    if (matched == 0) continue;
+    const std::uint32_t away = std::min(distance(entry, middle.entry), distance(entry, diagonal));
+    if (away > kWindow || (matched == 1 && away > kStep)) continue;
+    // Evidence first, then nearness, then forward: an allocation fewer is likelier than a step back.
+    const int score = matched * 64 - static_cast<int>(2 * away) + (entry >= middle.entry ? 1 : 0);
+    if (score > best.score) best = {{middle.plan, entry}, score};
+  }
+}
+
+std::optional<Position> Cursor::near(Request request) const {
+  Candidate best;
+  look_around(at_, request, best);
+  if (left_) look_around(*left_, request, best);
+  if (best.score == 0) return std::nullopt;
+  return best.at;
+}
+
+// Rule 3. One request is enough where the first entry is rare; else the first two.
+std::optional<Position> Cursor::beginning(Request request) const {
+  std::optional<Position> found;
+  for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
+    const Sequence& candidate = plans_[plan];
+    if (found && plans_[found->plan].last_used >= candidate.last_used) continue;
+    const bool first = matches({plan, 0}, request) && (candidate.rare_beginning || at_end());
+    if (first) {
+      found = Position{plan, 0};
+    } else if (evidence({plan, 1}, request) >= 2) {
+      found = Position{plan, 1};
+    }
+  }
+  return found;
+}
+
+// Rule 4. The nearest place ahead in the current plan, else the nearest behind, else one of another plan.
+std::optional<Position> Cursor::far(Request request) const {
+  const std::uint64_t hash = hash_triple(latest_[1], latest_[0], request);
+  auto it = std::lower_bound(triples_.begin(), triples_.end(), hash,
+                             [](const auto& triple, std::uint64_t wanted) { return triple.first < wanted; });
+  std::optional<Position> found;
+  std::uint64_t found_cost = 0;
+  for (std::size_t tried = 0; tried < kTriplesTried && it != triples_.end() && it->first == hash;
+       ++tried, ++it) {
+    const Position at = it->second;
+    if (evidence(at, request) < kEnough) continue;
+    std::uint64_t cost = distance(at.entry, at_.entry);
+    if (at.plan != at_.plan) {
+      cost += std::uint64_t{2} << 32;
+    } else if (at.entry < at_.entry) {
+      cost += std::uint64_t{1} << 32;
+    }
+    if (!found || cost < found_cost) {
+      found = at;
+      found_cost = cost;
+    }
+  }
+  return found;
+}
+
+// The inner mark that a mark now stands for: its index; nullopt: the iteration's end. The nearest to the
+// cursor if one is near; in an iteration that lost its plan, the next by count.
+std::optional<std::uint32_t> Cursor::inner_mark() const {
+  if (at_.plan >= plans_.size()) return std::nullopt;
+  const std::vector<std::uint32_t>& marks = plans_[at_.plan].inner_marks;
+  const std::uint32_t size = length(at_.plan);
+  const std::uint32_t slack = std::max(kMarkSlack, size / 8);
+  std::uint32_t nearest = slack + 1;
+  std::uint32_t index = 0;
+  for (std::uint32_t i = marks_seen_; i < marks.size(); ++i) {
+    if (distance(marks[i], at_.entry) >= nearest) continue;
+    nearest = distance(marks[i], at_.entry);
+    index = i;
+  }
+  const std::uint32_t from_end = size - at_.entry;
+  if (nearest <= slack && nearest <= from_end) return index;
+  if (from_end <= slack || marks_seen_ >= marks.size()) return std::nullopt;
+  return marks_seen_;
+}
+
+bool Cursor::mark() {
+  left_.reset();
+  unmatched_ = 0;
+  if (const std::optional<std::uint32_t> index = inner_mark()) {
+    const std::uint32_t entry = plans_[at_.plan].inner_marks[*index];
+    clean_ = clean_ && entry == at_.entry;
+    at_.entry = entry;
+    marks_seen_ = *index + 1;
+    return false;
+  }
+  ++iteration_;
+  if (at_.plan < plans_.size()) begin_iteration(at_.plan);
+  return true;
+}
+
+void Cursor::begin_iteration(std::uint32_t ended) {
+  plans_[ended].last_used = iteration_;
+  plans_[previous_plan_].successor = ended;
+  previous_plan_ = ended;
+  at_ = {plans_[ended].successor, 0};
+  marks_seen_ = 0;
+  clean_ = true;
+}
+
+}  // namespace stowage::allocator

@@ -1,0 +1,112 @@
+// Where in its plans a job is: aligns the sequence of requests, as it comes, with the sequences that were
+// planned.
+//
+// The hot path compares a request with the next entry by itself. Everything else is here: which entry a
+// request that does not match stands for, which plan an iteration follows, what a mark means. An answer is a
+// guess about the job and never a claim about memory: whether the entry's slot is free is checked by whoever
+// serves it.
+//
+// The rules, for a request that is not the next of the plan, in this order:
+//   1. The iteration matched the plan so far, and another plan begins alike and has the request next: follow
+//   that one.
+//   2. Near: an entry around the cursor (or around where the last far jump left), by how many of the latest
+//   requests
+//      match up to it. One is enough next to the cursor (an allocation fewer, another size), two within
+//      kWindow.
+//   3. A plan's beginning: iterations that were cut short (an exception, an evaluation that runs the forward
+//   part only).
+//      Before rule 2 when the plan is at its end.
+//   4. Far: an entry anywhere with the last three requests matching up to it.
+//   Otherwise the request is not in the plan (an allocation more) and the cursor stays.
+// Thread safety: none. Invariant: position() names a plan and an entry of it or its end, if there is any
+// plan.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/plan.h"
+
+namespace stowage::allocator {
+
+/// What the job asks for, as far as plans are concerned.
+struct Request {
+  std::uint64_t bytes = 0;
+  std::uint32_t stream = 0;
+  friend bool operator==(const Request&, const Request&) = default;
+};
+
+/// An entry of a plan; `entry` may be one past the last.
+struct Position {
+  std::uint32_t plan = 0;
+  std::uint32_t entry = 0;
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+class Cursor {
+ public:
+  /// Begins at the beginning of the first plan.
+  explicit Cursor(const std::vector<Plan>& plans);
+
+  [[nodiscard]] Position position() const { return at_; }
+  [[nodiscard]] bool at_end() const { return at_.entry >= length(at_.plan); }
+  /// The next entry is `request`.
+  [[nodiscard]] bool expects(Request request) const { return matches(at_, request); }
+
+  /// Says that the entries up to `entry` of the current plan were requested in their order.
+  void advance_to(std::uint32_t entry);
+  /// Finds the entry that `request` stands for and moves past it; nullopt: it is in no plan and the cursor
+  /// stays. Requires: !expects(request).
+  std::optional<Position> find(Request request);
+  /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
+  /// followed the last time. False: at an entry that follows an inner mark.
+  bool mark();
+  /// More plans, after those that are there. The position stays.
+  void add(const Plan& plan);
+
+ private:
+  struct Sequence {
+    std::vector<Request> requests;
+    std::vector<std::uint32_t> inner_marks;
+    std::uint32_t successor = 0;  ///< the plan of the iteration that came next, last time
+    std::uint64_t last_used = 0;  ///< number of the last iteration that it served
+    bool rare_beginning = false;  ///< few entries look like the first
+  };
+  struct Candidate {
+    Position at;
+    int score = 0;
+  };
+
+  [[nodiscard]] std::uint32_t length(std::uint32_t plan) const;
+  [[nodiscard]] bool matches(Position at, Request request) const;
+  [[nodiscard]] int evidence(Position at, Request request) const;
+  [[nodiscard]] std::optional<Position> another_plan(Request request) const;
+  [[nodiscard]] bool same_beginning(std::uint32_t one, std::uint32_t other, std::uint32_t count) const;
+  void look_around(Position middle, Request request, Candidate& best) const;
+  [[nodiscard]] std::optional<Position> near(Request request) const;
+  [[nodiscard]] std::optional<Position> beginning(Request request) const;
+  [[nodiscard]] std::optional<Position> far(Request request) const;
+  [[nodiscard]] std::optional<std::uint32_t> inner_mark() const;
+  void move_to(Position found);
+  void remember(Request request);
+  void index_triples(std::uint32_t plan);
+  void begin_iteration(std::uint32_t plan);
+
+  std::vector<Sequence> plans_;
+  std::vector<std::pair<std::uint64_t, Position>>
+      triples_;  ///< hash of three requests in a row, where the third stands
+  Position at_;
+  std::optional<Position> left_;     ///< where the last far jump came from, while that is news
+  std::array<Request, 2> latest_{};  ///< the two requests before the present one, latest first
+  std::uint32_t unmatched_ = 0;      ///< requests since the last one that was found
+  std::uint32_t found_since_jump_ = 0;
+  bool clean_ = true;                ///< every request of the iteration so far was the next of the plan
+  std::uint32_t marks_seen_ = 0;     ///< inner marks passed in this iteration
+  std::uint32_t previous_plan_ = 0;  ///< of the iteration before
+  std::uint64_t iteration_ = 0;
+};
+
+}  // namespace stowage::allocator
