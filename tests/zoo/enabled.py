@@ -1,7 +1,8 @@
-"""Runs a script with stowage.enable() called from Python, before anything else or once the model is there.
+"""Runs a script with Stowage switched on from Python.
 
-    python tests/zoo/enabled.py before SCRIPT ARGUMENT…
-    python tests/zoo/enabled.py after tests/zoo/run_job.py ARGUMENT…
+    python tests/zoo/enabled.py before SCRIPT ARGUMENT…                    stowage.enable() before anything else
+    python tests/zoo/enabled.py after tests/zoo/run_job.py ARGUMENT…       stowage.enable() once the model is there
+    python tests/zoo/enabled.py pluggable SCRIPT ARGUMENT…                 through PyTorch's change_current_allocator
 """
 
 import pathlib
@@ -15,13 +16,17 @@ import stowage
 
 def main() -> None:
     when, script, arguments = sys.argv[1], sys.argv[2], sys.argv[3:]
-    if when == "before":
-        stowage.enable()
-        sys.argv = [script, *arguments]
-        runpy.run_path(script, run_name="__main__")
+    if when == "after":
+        from tests.zoo import run_job
+        run_job.main(arguments, on_event=lambda event: stowage.enable() if event == "built" else None)
         return
-    from tests.zoo import run_job
-    run_job.main(arguments, on_event=lambda event: stowage.enable() if event == "built" else None)
+    if when == "pluggable":
+        import torch
+        torch.cuda.memory.change_current_allocator(stowage.pluggable_allocator())
+    else:
+        stowage.enable()
+    sys.argv = [script, *arguments]
+    runpy.run_path(script, run_name="__main__")
 
 
 if __name__ == "__main__":

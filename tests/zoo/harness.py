@@ -1,6 +1,8 @@
 """Runs a training job in a process of its own through one of Stowage's front doors, and reads what it left.
 
-Doors that exist on the CPU: "plain" (no Stowage), "entry_point", "launcher", "enable_before", "enable_after".
+Doors: "plain" (no Stowage), "entry_point", "launcher", "enable_before", "enable_after"; on a CUDA device also "preload"
+and "pluggable" (torch.cuda.memory.change_current_allocator). Devices: "cpu", "cuda", and "simulated": the CUDA device
+that tests/zoo/simulated.py puts under the process.
 """
 
 import functools
@@ -10,10 +12,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
+from tests.zoo import simulated
 from tests.zoo.habits import ODD
 from tests.zoo.job import digest_all
 
@@ -26,6 +29,7 @@ EXAMPLES = {
 }
 LAUNCHER = pathlib.Path(sys.executable).parent / "stowage"
 DOORS = ("entry_point", "launcher", "enable_before", "enable_after")
+CUDA_DOORS = (*DOORS, "preload", "pluggable")
 
 
 @dataclass
@@ -33,40 +37,57 @@ class Outcome:
     digests: dict[str, str]
     report: dict  # Stowage's own; empty in a plain run
     output: str  # standard output and error of the job
+    result: dict = field(default_factory=dict)  # what run_job.py wrote; empty for an example
 
 
-def environment(door: str, report: pathlib.Path, extra: dict[str, str]) -> dict[str, str]:
-    """The process's environment without any Stowage setting, and then those that the door needs."""
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    clean |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-    if door == "plain":
-        return clean
-    clean |= {"STOWAGE_DEVICES": "cpu", "STOWAGE_REPORT": str(report), "STOWAGE_PLAN_WAIT_MS": "10000"}
-    if door == "entry_point":
-        clean["STOWAGE"] = "1"
-    return clean | extra
+def clean_environment() -> dict[str, str]:
+    """This process's environment without any setting of Stowage, and with what makes a job repeat itself."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE") and key != "LD_PRELOAD"}
+    return kept | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+
+
+@functools.cache
+def preload_library() -> str:
+    """What `stowage preload` prints."""
+    return subprocess.run([str(LAUNCHER), "preload"], text=True, capture_output=True, check=True).stdout.strip()
+
+
+def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, str]) -> dict[str, str]:
+    wanted = clean_environment()
+    if device == "simulated":
+        wanted |= simulated.environment()
+    if door != "plain":
+        wanted |= {"STOWAGE_DEVICES": "cpu" if device == "cpu" else "cuda", "STOWAGE_REPORT": str(report),
+                   "STOWAGE_PLAN_WAIT_MS": "10000"}
+    if door in ("entry_point", "preload"):
+        wanted["STOWAGE"] = "1"
+    if door == "preload":
+        wanted["LD_PRELOAD"] = " ".join(filter(None, [preload_library(), wanted.get("LD_PRELOAD")]))
+    return wanted | extra
 
 
 def command(door: str, script: list[str]) -> list[str]:
-    if door in ("plain", "entry_point"):
+    if door in ("plain", "entry_point", "preload"):
         return [sys.executable, *script]
     if door == "launcher":
         return [str(LAUNCHER), "run", *script]
     return [sys.executable, "tests/zoo/enabled.py", door.removeprefix("enable_"), *script]
 
 
-def run(door: str, script: list[str], extra: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+def run(door: str, script: list[str], device: str = "cpu", extra: dict[str, str] | None = None,
+        timeout_s: float = 300) -> subprocess.CompletedProcess:
     """The finished process; Stowage's report, if it left one, is its attribute `report`."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
-        done = subprocess.run(command(door, script), cwd=ROOT, env=environment(door, report, extra or {}), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+        done = subprocess.run(command(door, script), cwd=ROOT, env=environment(door, device, report, extra or {}),
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout_s)
         done.report = json.loads(report.read_text()) if report.exists() else {}
     return done
 
 
-def run_checked(door: str, script: list[str], extra: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-    done = run(door, script, extra)
+def run_checked(door: str, script: list[str], *arguments, **named) -> subprocess.CompletedProcess:
+    """As run. Raises AssertionError with the job's output if the job failed."""
+    done = run(door, script, *arguments, **named)
     if done.returncode != 0:
         raise AssertionError(f"{door}: {' '.join(script)} ended with {done.returncode}:\n{done.stdout}")
     return done
@@ -86,14 +107,17 @@ def iterations(habit: str) -> int:
     return 20 if habit == "none" else max(ODD) + 2
 
 
-def run_model(name: str, door: str, habit: str = "none", extra: dict[str, str] | None = None) -> Outcome:
+def run_model(name: str, door: str, habit: str = "none", device: str = "cpu", options: list[str] | None = None,
+              **named) -> Outcome:
+    """run_job.py with `options` (which override) and its result; `named` goes to run()."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "result.json"
-        script = [RUN_JOB, "--model", name, "--habit", habit, "--iterations", str(iterations(habit)), "--out", str(out)]
-        done = run_checked(door, script, extra)
+        script = [RUN_JOB, "--model", name, "--habit", habit, "--iterations", str(iterations(habit)), "--out", str(out),
+                  "--device", "cpu" if device == "cpu" else "cuda", *(options or [])]
+        done = run_checked(door, script, device, **named)
         result = json.loads(out.read_text())
     digests = result["digests"] | {f"loss/{i}": loss.hex() for i, loss in enumerate(result["losses"])}
-    return Outcome(digests, done.report, done.stdout)
+    return Outcome(digests, done.report, done.stdout, result)
 
 
 @functools.cache
@@ -102,8 +126,8 @@ def plain_example(name: str) -> Outcome:
 
 
 @functools.cache
-def plain_model(name: str, habit: str = "none") -> Outcome:
-    return run_model(name, "plain", habit)
+def plain_model(name: str, habit: str = "none", device: str = "cpu") -> Outcome:
+    return run_model(name, "plain", habit, device)
 
 
 def differences(a: dict[str, str], b: dict[str, str]) -> list[str]:

@@ -40,7 +40,10 @@ def memory_figures(device: str) -> dict:
     """Bytes and counts as PyTorch gives them; on the CPU the process's highest resident set."""
     if device == "cpu":
         return {"peak_resident": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    stats = torch.cuda.memory_stats()
+    try:
+        stats = torch.cuda.memory_stats()
+    except RuntimeError as error:  # PyTorch's pluggable allocator keeps no statistics
+        return {"unsupported": str(error).splitlines()[0]}
     wanted = ("allocated_bytes.all.peak", "reserved_bytes.all.peak", "allocated_bytes.all.current",
               "reserved_bytes.all.current", "allocation.all.allocated", "segment.all.allocated",
               "num_device_alloc", "num_device_free", "num_alloc_retries", "num_ooms")
