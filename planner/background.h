@@ -1,11 +1,19 @@
-// Plans on a TBB thread of low priority while the job goes on.
+// Plans in the background while the job goes on: one thread of low priority that leads a low-priority TBB
+// arena.
 //
-// Thread safety: one owner calls submit/poll/cancel; the work runs on TBB's threads. The destructor cancels and waits.
+// The thread runs at nice 10 and so do the TBB workers that it is the first to start. Half of the cores at
+// most are used.
+//
+// Thread safety: one owner calls submit/poll/cancel; the work runs on other threads. The destructor cancels
+// and waits (within 20 ms). fork(): in the child the work does not exist; there every call but the destructor
+// says so, and the destructor touches nothing that the parent's thread may have held.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "planner/planner.h"
 
@@ -13,12 +21,19 @@ namespace stowage::planner {
 
 class BackgroundPlanner {
  public:
+  /// Starts a thread that runs `body`; throws std::system_error when there is none to be had, as std::thread
+  /// does.
+  using ThreadStarter = std::function<std::thread(std::function<void()> body)>;
+
   BackgroundPlanner();
+  /// With another way to start threads, so that tests can refuse one.
+  explicit BackgroundPlanner(ThreadStarter starter);
   ~BackgroundPlanner();
   BackgroundPlanner(const BackgroundPlanner&) = delete;
   BackgroundPlanner& operator=(const BackgroundPlanner&) = delete;
 
-  /// Starts planning; cancels what was under way. Error: kUnsupported when no thread could be started.
+  /// Starts planning; cancels what was under way. The siblings are copied. Error: kUnsupported when no thread
+  /// could be started, or in a forked child.
   Status submit(Trace trace, PlanOptions options);
   /// True between submit and the taking of its result.
   [[nodiscard]] bool busy() const;

@@ -1,7 +1,8 @@
 // Trace → Plan: lifetimes, placement, validation. Pure computation: no torch, no CUDA, no global state.
 //
-// Thread safety: make_plan is reentrant. Deterministic: the same trace and options give the same plan on every machine,
-// since limits count work first; only a `stop` that fires can change the result.
+// Thread safety: make_plan is reentrant. Deterministic: the same trace and options give the same plan on
+// every machine and with any number of threads, since limits count work first; only a `stop` or a time limit
+// that fires can change the result.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,25 @@
 namespace stowage::planner {
 
 struct PlanOptions {
-  /// Upper limit of work, in placements tried (one buffer put at one offset), over all techniques.
-  std::uint64_t work_limit = 20'000'000;
-  /// Seconds after which the best plan so far is returned even if work is left.
+  /// Upper limit of work over all techniques, in steps: one placed buffer looked at while another one's place
+  /// is sought, about 1 ns each. The first technique is never cut short by it, so there is always a plan.
+  std::uint64_t work_limit = 400'000'000;
+  /// Seconds after which the best plan so far is returned even if work is left. A safety net: at the default
+  /// work limit it does not fire on machines of today.
   double time_limit_s = 2.0;
-  /// Plans of other kinds of iteration of the same job: buffers that live across the boundary keep their offsets.
+  /// Plans of other kinds of iteration of the same job: buffers that live across the boundary keep their
+  /// offsets where that makes no plan higher than the highest of all. Not null; they outlive the call
+  /// (BackgroundPlanner copies them).
   std::vector<const Plan*> siblings;
+  /// Threads that search at once, the calling one included; 0: as many as TBB thinks right. Never changes the
+  /// plan.
+  int threads = 0;
 };
 
-/// Plans the trace's steady window. Errors: kUnplannable (drops, no steady window, damaged lifetimes), kCancelled,
-/// kTimeout, kInvalidPlan (the independent validator rejected our own result: a defect, contained).
+/// Plans the trace's steady window. Errors: kUnplannable (drops, no steady window, damaged lifetimes),
+/// kCancelled, kTimeout (over before the first placement), kInvalidPlan (the independent validator rejected
+/// our own result: a defect, contained), kOutOfMemory (host), kInvalidArgument (an option outside its
+/// bounds).
 Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, std::stop_token stop = {});
 
 }  // namespace stowage::planner

@@ -1,0 +1,199 @@
+#include "planner/placement/greedy.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "planner/placement/boost.h"
+#include "planner/placement/instance.h"
+#include "planner/placement/offset_index.h"
+#include "planner/placement/portfolio.h"
+
+namespace stowage::planner::placement {
+namespace {
+
+struct Placed {
+  Draft draft;
+  std::string technique;
+  std::uint64_t work = 0;
+};
+
+Member in_order(const Instance& instance, const char* name, Key key, Fit fit) {
+  return {name, [&instance, key, fit](WorkMeter& meter, Draft& draft) {
+            return place_in_order(instance, sorted_order(instance, key), fit, meter, draft);
+          }};
+}
+
+Member lowest_first(const Instance& instance, const char* name, Key key) {
+  return {name, [&instance, key](WorkMeter& meter, Draft& draft) {
+            return place_lowest_first(instance, sorted_order(instance, key), meter, draft);
+          }};
+}
+
+/// In order of rank: the cheap ones first.
+std::vector<Member> first_round(const Instance& instance) {
+  return {lowest_first(instance, "lowest-first/lifetime", Key::kDuration),
+          lowest_first(instance, "lowest-first/area", Key::kArea),
+          lowest_first(instance, "lowest-first/size", Key::kSize),
+          in_order(instance, "first-fit/lifetime", Key::kDuration, Fit::kFirst),
+          in_order(instance, "first-fit/size", Key::kSize, Fit::kFirst),
+          in_order(instance, "first-fit/area", Key::kArea, Fit::kFirst),
+          in_order(instance, "best-fit/size", Key::kSize, Fit::kBest),
+          in_order(instance, "best-fit/area", Key::kArea, Fit::kBest),
+          in_order(instance, "best-fit/lifetime", Key::kDuration, Fit::kBest),
+          in_order(instance, "best-fit/birth", Key::kBirth, Fit::kBest),
+          in_order(instance, "first-fit/birth", Key::kBirth, Fit::kFirst)};
+}
+
+/// Pieces from the bottom up: first-fit by it gives a placement that is no higher anywhere it matters.
+std::vector<std::uint32_t> order_by_offset(const Draft& draft) {
+  std::vector<std::uint32_t> order(draft.offsets.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return draft.offsets[a] < draft.offsets[b]; });
+  return order;
+}
+
+std::vector<Member> second_round(const Instance& instance, const Draft& best) {
+  const std::vector<std::pair<const char*, std::vector<std::uint32_t>>> starts = {
+      {"boost/size", sorted_order(instance, Key::kSize)},
+      {"boost/area", sorted_order(instance, Key::kArea)},
+      {"boost/lifetime", sorted_order(instance, Key::kDuration)},
+      {"boost/best", order_by_offset(best)}};
+  std::vector<Member> members;
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+    for (const auto& [name, order] : starts) {
+      members.push_back({name, [&instance, &best, order = order, seed](WorkMeter& meter, Draft& draft) {
+                           draft = best;
+                           boost(instance, order, seed, meter, draft);
+                           return true;
+                         }});
+    }
+  }
+  return members;
+}
+
+std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options) {
+  const std::vector<Member> members = first_round(instance);
+  const std::uint64_t limit = options.limits.work_limit;
+  auto first =
+      run_portfolio(instance, members, options.limits, limit / members.size(), false, options.threads);
+  if (!first) return std::nullopt;
+  Placed placed{std::move(first->draft), members[first->winner].name, first->work};
+  if (placed.draft.height <= instance.bound || !options.boosting || options.limits.over()) return placed;
+  const std::uint64_t left = limit > placed.work ? limit - placed.work : 0;
+  const std::vector<Member> boosters = second_round(instance, placed.draft);
+  auto second =
+      run_portfolio(instance, boosters, options.limits, left / boosters.size(), true, options.threads);
+  if (!second) return placed;
+  placed.work += second->work;
+  if (second->draft.height >= placed.draft.height) return placed;
+  placed.draft = std::move(second->draft);
+  placed.technique = boosters[second->winner].name;
+  return placed;
+}
+
+bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
+
+/// What the classes other than `own` hold: all that is placed of `done`, and what is fixed of the others.
+std::vector<AddressRange> held_by_others(const Problem& problem, const Solution& solution,
+                                         const std::vector<std::uint32_t>& done, std::uint32_t own) {
+  std::vector<AddressRange> ranges;
+  std::vector<AddressRange> all;
+  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    const Item& item = problem.items[i];
+    if (item.stream_class == own || !occupies(item)) continue;
+    const bool placed = std::find(done.begin(), done.end(), item.stream_class) != done.end();
+    if (!placed && !item.fixed) continue;
+    const std::uint64_t offset = placed ? solution.offsets[i].value() : item.fixed->value();
+    all.push_back({offset, offset + item.size.value()});
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  for (const AddressRange& next : all) {
+    if (ranges.empty() || ranges.back().end < next.begin) {
+      ranges.push_back(next);
+    } else {
+      ranges.back().end = std::max(ranges.back().end, next.end);
+    }
+  }
+  return ranges;
+}
+
+Status check_obstacles(const Instance& instance) {
+  OffsetIndex index(instance.ranks);
+  for (const Obstacle& obstacle : instance.obstacles) {
+    if (!index.is_free(obstacle.life, obstacle.offset, obstacle.size)) {
+      return Error{ErrorCode::kInvalidArgument, "placement problem: fixed items overlap at offset " +
+                                                    std::to_string(obstacle.offset) +
+                                                    "; leave one of them without a fixed offset"};
+    }
+    index.insert(obstacle.life, obstacle.offset, obstacle.size);
+  }
+  return {};
+}
+
+/// Classes with fixed items first, since the others can give way; then the larger ones.
+std::vector<std::uint32_t> class_order(const Problem& problem) {
+  struct Rank {
+    std::uint32_t stream_class;
+    bool fixed;
+    std::uint64_t live;
+  };
+  std::vector<Rank> ranks;
+  for (std::uint32_t c : stream_classes(problem)) {
+    const bool fixed = std::any_of(problem.items.begin(), problem.items.end(),
+                                   [c](const Item& item) { return item.stream_class == c && item.fixed; });
+    ranks.push_back({c, fixed, max_live(problem, c).value()});
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) {
+    return a.fixed != b.fixed ? a.fixed : a.live > b.live;
+  });
+  std::vector<std::uint32_t> classes;
+  for (const Rank& rank : ranks) classes.push_back(rank.stream_class);
+  return classes;
+}
+
+Error over(const GreedyOptions& options) {
+  if (options.limits.stop.stop_requested()) return Error{ErrorCode::kCancelled, "placement was cancelled"};
+  return Error{ErrorCode::kTimeout,
+               "placement ran out of time before its first result; raise the time limit"};
+}
+
+/// Offsets of items that no class places: those that occupy nothing, and those that are fixed.
+void place_given(const Problem& problem, Solution& solution) {
+  solution.offsets.assign(problem.items.size(), Offset(0));
+  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    if (problem.items[i].fixed) solution.offsets[i] = *problem.items[i].fixed;
+  }
+}
+
+}  // namespace
+
+Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& options) {
+  if (Status status = check_problem(problem); !status) return status.error();
+  Solution solution;
+  place_given(problem, solution);
+  std::vector<std::uint32_t> done;
+  for (std::uint32_t stream_class : class_order(problem)) {
+    const auto taken = held_by_others(problem, solution, done, stream_class);
+    const Instance instance = build_instance(problem, stream_class, taken);
+    if (Status status = check_obstacles(instance); !status) return status.error();
+    done.push_back(stream_class);
+    if (instance.pieces.empty()) continue;
+    const auto placed = place_class(instance, options);
+    if (!placed) return over(options);
+    for (std::size_t p = 0; p < instance.pieces.size(); ++p) {
+      solution.offsets[instance.pieces[p].item] = Offset(placed->draft.offsets[p]);
+    }
+    if (solution.technique.empty()) solution.technique = placed->technique;
+    solution.work += placed->work;
+  }
+  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    solution.height = std::max(solution.height, problem.items[i].size + Bytes(solution.offsets[i].value()));
+  }
+  if (solution.technique.empty()) solution.technique = "given";
+  solution.lower_bound = lower_bound(problem);
+  solution.proved_optimal = solution.height == solution.lower_bound;
+  return solution;
+}
+
+}  // namespace stowage::planner::placement

@@ -1,0 +1,30 @@
+// The first placer: a portfolio of greedy orders, then priority boosting of the best, in parallel.
+//
+// Two rounds for each stream class. In the first every order is tried once; in the second the best drafts are
+// boosted with several seeds. Members run as TBB tasks and have ranks: the winner is the best-ranked one of
+// least height, and a member that reaches the bound stops only those ranked after it. So the result does not
+// depend on the number of threads or on who is faster; only a stop, a deadline or other limits change it.
+//
+// Stream classes are stacked from the largest to the smallest; each sees the addresses of those before it,
+// and the fixed items of those after it, as held at all times.
+//
+// Thread safety: reentrant. May be called inside a TBB task.
+#pragma once
+
+#include "planner/placement/problem.h"
+#include "planner/placement/work.h"
+
+namespace stowage::planner::placement {
+
+struct GreedyOptions {
+  Limits limits;
+  int threads = 0;       ///< most threads to use, the caller included; 0: as many as TBB thinks right
+  bool boosting = true;  ///< the second round
+};
+
+/// Places all items. Errors: kInvalidArgument (check_problem, or fixed items overlap), kCancelled, kTimeout
+/// (over before the first draft was complete). The result is to be checked with validator.h before it is
+/// used.
+Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& options);
+
+}  // namespace stowage::planner::placement

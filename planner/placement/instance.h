@@ -1,0 +1,68 @@
+// One stream class of a problem in the form that placers work on: times compressed to ranks, wrapped
+// lifetimes as two spans, and the addresses that other classes hold as obstacles.
+//
+// Compression keeps only births and deaths, so a rank stands for a stretch of time in which nothing changes.
+// That makes the arrays dense whatever the caller's times are, and lets a span of 64-bit times fit in 8
+// bytes.
+//
+// Thread safety: immutable after build(); shared by all members of a portfolio.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "planner/placement/problem.h"
+
+namespace stowage::planner::placement {
+
+/// Ranks that an item occupies: [begin, end), and for a wrapped lifetime also [0, wrapped_end).
+struct Life {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint32_t wrapped_end = 0;  ///< 0 when the lifetime does not wrap
+};
+
+/// One thing to place, or already in place.
+struct Piece {
+  Life life;
+  std::uint64_t size = 0;       ///< bytes, > 0
+  std::uint64_t alignment = 1;  ///< bytes
+  std::uint64_t duration = 0;   ///< length of the lifetime on the problem's own axis; for orders only
+  std::uint64_t birth = 0;      ///< on the problem's own axis; for orders only
+  std::uint32_t item = 0;       ///< index in the problem
+};
+
+/// A piece whose offset is given: a fixed item of this class or a range of addresses that another class
+/// holds.
+struct Obstacle {
+  Life life;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+/// A range of addresses, half-open, in bytes.
+struct AddressRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+struct Instance {
+  std::vector<Piece> pieces;        ///< free to be placed, in order of item
+  std::vector<Obstacle> obstacles;  ///< in place before any piece
+  std::uint32_t ranks = 0;          ///< number of ranks; every span lies in [0, ranks)
+  std::uint64_t bound = 0;          ///< no placement of pieces and obstacles is lower, in bytes
+  std::uint64_t floor = 0;          ///< [0, floor) is held by an obstacle at all times, in bytes
+
+  /// True if the obstacles are no more than the floor, so that whatever is placed bottom-up has a closed
+  /// underside.
+  [[nodiscard]] bool flat() const { return obstacles.empty() || (obstacles.size() == 1 && floor > 0); }
+};
+
+/// The items of `stream_class` that occupy anything, with `taken` (ascending, disjoint) held by others at all
+/// times.
+Instance build_instance(const Problem& problem, std::uint32_t stream_class,
+                        std::span<const AddressRange> taken);
+
+}  // namespace stowage::planner::placement

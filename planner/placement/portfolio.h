@@ -1,0 +1,35 @@
+// Runs ranked members on one instance, in parallel, with a result that does not depend on timing.
+//
+// Thread safety: run_portfolio is reentrant; members must be pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/placement/decode.h"
+
+namespace stowage::planner::placement {
+
+/// One way to place an instance. Returns false, or leaves draft.offsets empty, if the meter stopped it
+/// without a result.
+struct Member {
+  std::string name;
+  std::function<bool(WorkMeter&, Draft&)> run;
+};
+
+struct PortfolioResult {
+  Draft draft;
+  std::size_t winner = 0;              ///< index of the member that made it
+  std::vector<std::uint64_t> heights;  ///< by member, in bytes; UINT64_MAX where there was no result
+  std::uint64_t work = 0;  ///< of the members up to the winner, or of all if the bound was not reached
+};
+
+/// The least height of all members, of equals the one that stands first. Empty if none has a result. `share`
+/// is each member's work limit; the first one is held to it only if `first_is_limited`.
+std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std::vector<Member>& members,
+                                             const Limits& limits, std::uint64_t share, bool first_is_limited,
+                                             int threads);
+
+}  // namespace stowage::planner::placement

@@ -1,0 +1,69 @@
+// Dynamic storage allocation as plain data: items with lifetimes and sizes in, offsets out.
+//
+// Why: every placer, the validator and the tests speak of this and of nothing else, so that each can be used
+// alone. Time is an integer axis of the caller's choice. The planner uses *allocation ordinals*
+// (planner/lifetimes.h); problems from files use whatever ticks they bring. Nothing here depends on how large
+// or how sparse the times are.
+//
+// A problem may be cyclic: with a period P > 0 time is a circle of length P, the steady state of a job that
+// repeats. A lifetime [birth, death) with death > P wraps round: it occupies [birth, P) and [0, death - P).
+//
+// Thread safety: values. Invariants: check_problem() says ok; all functions of this folder require it unless
+// they say otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/units.h"
+
+namespace stowage::planner::placement {
+
+/// What must be placed. An item of size 0 or with birth == death occupies nothing.
+struct Item {
+  std::uint64_t birth = 0;
+  std::uint64_t death = 0;      ///< half-open: at `death` the bytes may be another's
+  Bytes size{0};                ///< any number of bytes; a plan's are multiples of kGranule
+  Bytes alignment = kGranule;   ///< the offset is a multiple of this; at least 1, need not be a power of two
+  std::optional<Offset> fixed;  ///< the only offset that will do
+  std::uint32_t stream_class = 0;  ///< items of different classes share no address, whenever they live
+};
+
+struct Problem {
+  std::vector<Item> items;
+  std::uint64_t period = 0;  ///< length of the time circle; 0: time is a line
+};
+
+/// Offsets for all items of a problem, and what is known about how good they are.
+struct Solution {
+  std::vector<Offset> offsets;  ///< by item
+  Bytes height{0};              ///< max over items of offset + size
+  Bytes lower_bound{0};         ///< no placement is lower
+  bool proved_optimal = false;  ///< height == lower_bound
+  std::string technique;        ///< what found it, such as "first-fit/size"
+  std::uint64_t work = 0;       ///< placed items looked at, over all techniques (see work.h)
+};
+
+/// Largest sum of sizes, alignments and fixed offsets that is accepted, so that no sum of offsets can
+/// overflow.
+inline constexpr std::uint64_t kMaxTotalBytes = std::uint64_t{1} << 62;
+
+/// Errors: kInvalidArgument with the item's index for a death before its birth, a lifetime longer than the
+/// period, a birth outside it, alignment 0, a misaligned fixed offset, or sums beyond kMaxTotalBytes.
+/// Overlapping fixed items are found by the solver, not here.
+[[nodiscard]] Status check_problem(const Problem& problem);
+
+/// Max over times of the live bytes of one stream class, wrapped lifetimes included. O(n log n).
+[[nodiscard]] Bytes max_live(const Problem& problem, std::uint32_t stream_class);
+
+/// No placement is lower than this: the sum over stream classes of max_live, or the highest end of a fixed
+/// item, or the largest item, whichever is most.
+[[nodiscard]] Bytes lower_bound(const Problem& problem);
+
+/// The stream classes that occur, ascending.
+[[nodiscard]] std::vector<std::uint32_t> stream_classes(const Problem& problem);
+
+}  // namespace stowage::planner::placement

@@ -1,0 +1,17 @@
+// Checks a solution without trusting whoever made it: a sweep over time that shares no code with the placers.
+//
+// Every solution is put through this before it is used, in production as in tests: a wrong offset would
+// overwrite a user's tensor. O(n log n). Thread safety: pure.
+#pragma once
+
+#include "planner/placement/problem.h"
+
+namespace stowage::planner::placement {
+
+/// Checks that no two items share a byte at one time (wrapped lifetimes included), that stream classes share
+/// no address at any time, alignment, fixed offsets, that `height` is exactly the highest end, and that the
+/// bound is not above it and the proof claimed only where they meet. Error: kInvalidPlan, naming the items.
+/// Needs no check_problem(): a problem that makes no sense is rejected too.
+[[nodiscard]] Status validate(const Problem& problem, const Solution& solution);
+
+}  // namespace stowage::planner::placement

@@ -1,0 +1,67 @@
+// Limits that count work first and look at the clock second, so that a plan is the same on every machine.
+//
+// Thread safety: a WorkMeter belongs to one thread; what it watches (stop token, race) may change from any
+// thread.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+
+namespace stowage::planner::placement {
+
+/// What ends a solve early. Only `work_limit` keeps the result reproducible; the other two are for
+/// emergencies.
+struct Limits {
+  std::uint64_t work_limit = 400'000'000;  ///< placed items looked at; about 1 ns each
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::stop_token stop;
+
+  [[nodiscard]] bool over() const {
+    return stop.stop_requested() || (deadline != std::chrono::steady_clock::time_point::max() &&
+                                     std::chrono::steady_clock::now() >= deadline);
+  }
+};
+
+/// The rank of the best-ranked member of a portfolio that reached the bound. Members ranked after it may
+/// stop: whatever they find, it wins. Members before it go on, so the winner does not depend on who ran
+/// first.
+using Race = std::atomic<std::uint32_t>;
+
+/// Counts one member's work against its share and says when to stop.
+class WorkMeter {
+ public:
+  /// Requires: limits and race outlive the meter. `rank` is the member's place in the race.
+  WorkMeter(const Limits& limits, std::uint64_t share, const Race& race, std::uint32_t rank)
+      : limits_(&limits), race_(&race), rank_(rank), share_(share) {}
+
+  /// Adds `units`; false when the member must stop, and from then on.
+  bool spend(std::uint64_t units) {
+    used_ += units;
+    if (used_ >= next_look_) look();
+    return !out_;
+  }
+  [[nodiscard]] std::uint64_t used() const { return used_; }
+  [[nodiscard]] bool out() const { return out_; }
+
+ private:
+  static constexpr std::uint64_t kLookEvery =
+      1u << 17;  ///< units, some 0.1 ms: cancellation is well within 20 ms
+
+  void look() {
+    next_look_ = std::min(used_ + kLookEvery, std::max(share_, used_ + 1));
+    out_ = out_ || used_ >= share_ || race_->load(std::memory_order_relaxed) < rank_ || limits_->over();
+  }
+
+  const Limits* limits_;
+  const Race* race_;
+  std::uint32_t rank_;
+  std::uint64_t share_;
+  std::uint64_t used_ = 0;
+  std::uint64_t next_look_ = 0;
+  bool out_ = false;
+};
+
+}  // namespace stowage::planner::placement

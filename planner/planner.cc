@@ -1,0 +1,117 @@
+#include "planner/planner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "planner/lifetimes.h"
+#include "planner/placement/greedy.h"
+#include "planner/placement/validator.h"
+#include "planner/siblings.h"
+
+namespace stowage::planner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using placement::Problem;
+using placement::Solution;
+
+Status check_options(const PlanOptions& options) {
+  // The upper bound keeps the sum with now() inside the clock's range; NaN fails both comparisons.
+  if (!(options.time_limit_s > 0 && options.time_limit_s <= 1e6)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the planner's time limit must be above 0 and at most 1e6 seconds"};
+  }
+  if (options.threads < 0)
+    return Error{ErrorCode::kInvalidArgument, "the planner's threads must not be negative"};
+  if (std::find(options.siblings.begin(), options.siblings.end(), nullptr) != options.siblings.end()) {
+    return Error{ErrorCode::kInvalidArgument, "a sibling plan is null; leave it out"};
+  }
+  return {};
+}
+
+placement::GreedyOptions greedy_options(const PlanOptions& options, const std::stop_token& stop,
+                                        Clock::time_point begun) {
+  placement::GreedyOptions greedy;
+  greedy.limits.work_limit = options.work_limit;
+  greedy.limits.deadline = begun + std::chrono::duration_cast<Clock::duration>(
+                                       std::chrono::duration<double>(options.time_limit_s));
+  greedy.limits.stop = stop;
+  greedy.threads = options.threads;
+  return greedy;
+}
+
+/// Places and validates.
+Result<Solution> solve(const Problem& problem, const placement::GreedyOptions& options) {
+  Result<Solution> solution = place_greedily(problem, options);
+  if (!solution) return solution;
+  if (Status status = validate(problem, *solution); !status) return status.error();
+  return solution;
+}
+
+/// With the siblings' offsets if the arena, which all plans share, need not grow for it; else without.
+Result<Solution> solve_beside_siblings(const Lifetimes& lifetimes, const PlanOptions& options,
+                                       const placement::GreedyOptions& greedy) {
+  const Problem fixed = fix_by_siblings(lifetimes, options.siblings);
+  if (!has_fixed(fixed)) return solve(lifetimes.problem, greedy);
+  Bytes highest = lower_bound(lifetimes.problem);
+  for (const Plan* sibling : options.siblings) highest = std::max(highest, sibling->height);
+  Result<Solution> beside = solve(fixed, greedy);
+  if (beside && beside->height <= highest) {
+    // The bound of the fixed problem is above that of the lifetimes alone, which is what a plan promises.
+    beside->lower_bound = lower_bound(lifetimes.problem);
+    beside->proved_optimal = beside->height == beside->lower_bound;
+    return beside;
+  }
+  if (!beside && beside.error().code == ErrorCode::kCancelled) return beside;
+  return solve(lifetimes.problem, greedy);
+}
+
+Plan assemble(const Trace& trace, Lifetimes lifetimes, const Solution& solution) {
+  Plan plan;
+  plan.device = trace.info.device;
+  plan.fingerprint = fingerprint(trace, trace.steady->begin, trace.steady->end);
+  plan.entries = std::move(lifetimes.entries);
+  for (std::size_t i = 0; i < lifetimes.slots.size(); ++i) {
+    const Slot slot = lifetimes.slots[i];
+    (slot.spare ? plan.entries[slot.entry].spare : plan.entries[slot.entry].offset) = solution.offsets[i];
+  }
+  plan.inner_marks = std::move(lifetimes.inner_marks);
+  plan.height = solution.height;
+  plan.lower_bound = solution.lower_bound;
+  plan.proved_optimal = solution.proved_optimal;
+  plan.technique = solution.technique;
+  return plan;
+}
+
+Result<Plan> make_plan_checked(const Trace& trace, const PlanOptions& options, const std::stop_token& stop) {
+  const Clock::time_point begun = Clock::now();
+  if (Status status = check_options(options); !status) return status.error();
+  Result<Lifetimes> lifetimes = find_lifetimes(trace);
+  if (!lifetimes) return lifetimes.error();
+  const Result<Solution> solution =
+      solve_beside_siblings(*lifetimes, options, greedy_options(options, stop, begun));
+  if (!solution) return solution.error();
+  if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
+  Plan plan = assemble(trace, std::move(lifetimes.value()), *solution);
+  if (Status status = plan.validate(); !status) return Error{ErrorCode::kInvalidPlan, status.error().message};
+  plan.planning_ns = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count());
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, std::stop_token stop) {
+  try {
+    return make_plan_checked(trace, options, stop);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kOutOfMemory, "the planner ran out of host memory; the job goes on unplanned"};
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kInternal, std::string("the planner failed: ") + error.what()};
+  }
+}
+
+}  // namespace stowage::planner
