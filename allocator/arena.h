@@ -27,7 +27,7 @@ class Arena {
   virtual Status grow(Bytes bytes) = 0;
 };
 
-// Backends live in <name>_backend.h and meet the concept in backend.h; make_arena(backend, reserved, mapped) there
-// returns Result<std::unique_ptr<Arena>>.
+// Backends live in <name>_backend.h and meet the concept in backend.h; make_arena(backend, reserved, mapped)
+// there returns Result<std::unique_ptr<Arena>>.
 
 }  // namespace stowage::allocator

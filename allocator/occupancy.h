@@ -4,7 +4,8 @@
 // Why: a slot may overlap many slots of other entries and other plans. Cut the arena at every boundary of
 // every slot; then each slot is a run of whole segments, two slots overlap exactly if their runs do, and a
 // run is a few words of bits: a whole GPT iteration has some thousand segments, however many gigabytes they
-// are. Thread safety: none. Invariant: a bit is set exactly if a taken run contains its segment.
+// are.
+// Thread safety: none. Invariant: a bit is set exactly if a taken run contains its segment.
 #pragma once
 
 #include <cstdint>

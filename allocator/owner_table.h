@@ -2,7 +2,8 @@
 //
 // Why a small hash table and not an array over the arena's granules: an 80 GiB arena has 160 million
 // granules, of which an iteration uses a thousand; the table stays in the first cache levels and the array
-// would not. Thread safety: none. Invariant: at least half of the places are empty, so that every probe ends.
+// would not.
+// Thread safety: none. Invariant: at least half of the places are empty, so that every probe ends.
 #pragma once
 
 #include <bit>
