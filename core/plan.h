@@ -52,6 +52,7 @@ struct Plan {
   /// is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries +
   /// actions).
   [[nodiscard]] Status validate() const;
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 }  // namespace stowage

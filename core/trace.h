@@ -26,6 +26,7 @@ struct TraceInfo {
   std::string torch_version;
   std::string job;         ///< command line or name given by the user; for people, not compared
   Bytes device_memory{0};  ///< total bytes of the device; 0 when not known
+  friend bool operator==(const TraceInfo&, const TraceInfo&) = default;
 };
 
 /// One allocation. A buffer that was alive before the trace began has birth 0 and `preexisting`.
@@ -41,6 +42,7 @@ struct Buffer {
       kNever;  ///< the free is complete: every recorded stream has passed it. Never before free_requested
   bool preexisting = false;
   bool cross_stream = false;  ///< record_stream was called on it: death depends on the device's progress
+  friend bool operator==(const Buffer&, const Buffer&) = default;
 };
 
 /// One state of a buffer's contents: each in-place write makes the next version.
@@ -74,6 +76,7 @@ struct Op {
   std::uint32_t first_value = 0;
   std::uint32_t input_count = 0;
   std::uint32_t output_count = 0;
+  friend bool operator==(const Op&, const Op&) = default;
 };
 
 /// Who said that an iteration ended.
@@ -83,6 +86,7 @@ enum class MarkSource : std::uint8_t { kOptimizer = 0, kPeriod = 1, kUser = 2 };
 struct Mark {
   Tick tick{0};
   MarkSource source = MarkSource::kOptimizer;
+  friend bool operator==(const Mark&, const Mark&) = default;
 };
 
 /// Two adjoining windows of equal length in marks that made the same allocations: the job's steady state.
@@ -91,6 +95,7 @@ struct SteadyWindow {
   Tick previous_begin{0};
   Tick begin{0};
   Tick end{0};
+  friend bool operator==(const SteadyWindow&, const SteadyWindow&) = default;
 };
 
 struct Trace {
@@ -108,6 +113,7 @@ struct Trace {
   /// file is used only after this. Error: kUnplannable, naming the first element that breaks a rule.
   /// O(elements).
   [[nodiscard]] Status validate() const;
+  friend bool operator==(const Trace&, const Trace&) = default;
 };
 
 /// Order-dependent 64-bit hash of the allocations born in [begin, end): (rounded, stream) each. The same job
