@@ -1,0 +1,65 @@
+// stowage-replay: plans a recorded trace, follows the plan, and compares it with PyTorch's own allocator.
+// Needs no GPU.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/format/plan_file.h"
+#include "core/format/trace_file.h"
+#include "planner/planner.h"
+#include "replay/replay_report.h"
+#include "replay/replayer.h"
+
+namespace {
+
+using namespace stowage;
+
+struct Arguments {
+  std::string trace;
+  std::string plan_out;
+  bool json = false;
+  std::uint32_t iterations = 3;
+  double time_limit_s = 2.0;
+};
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "stowage-replay: %s (%s)\n", error.message.c_str(), to_string(error.code));
+  return 1;
+}
+
+int run(const Arguments& arguments) {
+  auto trace = load_trace(arguments.trace);
+  if (!trace) return fail(trace.error());
+  planner::PlanOptions options;
+  options.time_limit_s = arguments.time_limit_s;
+  auto plan = planner::make_plan(*trace, options);
+  if (!plan) return fail(plan.error());
+  auto planned = replay::replay_planned(*trace, *plan, arguments.iterations);
+  if (!planned) return fail(planned.error());
+  if (!arguments.plan_out.empty()) {
+    if (Status saved = save_plan(*plan, arguments.plan_out); !saved) return fail(saved.error());
+  }
+  const replay::ReplayReport report = replay::make_report(*trace, *plan, *planned);
+  const std::string text = arguments.json ? replay::to_json(report).dump(2) : replay::to_table(report);
+  std::printf("%s\n", text.c_str());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Plans a recorded trace and replays it against PyTorch's own allocator; no GPU is needed."};
+  Arguments arguments;
+  app.add_option("trace", arguments.trace, "a .stowtrace file")->required();
+  app.add_option("--plan-out", arguments.plan_out, "write the plan to this .stowplan file");
+  app.add_option("--iterations", arguments.iterations, "how often the steady iteration is played")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--time-limit", arguments.time_limit_s, "seconds of planning")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--json", arguments.json, "print the report as JSON");
+  CLI11_PARSE(app, argc, argv);
+  return run(arguments);
+}

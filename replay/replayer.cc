@@ -1,0 +1,113 @@
+#include "replay/replayer.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "allocator/fault_backend.h"
+#include "core/check.h"
+#include "replay/steady_events.h"
+
+namespace stowage::replay {
+namespace {
+
+/// The addresses of one iteration's buffers by ordinal; nullptr for those that upstream serves.
+using Addresses = std::vector<void*>;
+
+void play_iteration(const SteadyEvents& steady, allocator::PlannedAllocator& planned, Addresses& current,
+                    Addresses& previous) {
+  for (const SteadyEvent& event : steady.events) {
+    if (event.kind == SteadyEvent::Kind::kAllocate) {
+      const Buffer& buffer = *steady.allocations[event.ordinal];
+      current[event.ordinal] = planned.allocate(buffer.rounded, buffer.stream);
+      continue;
+    }
+    void*& address = (event.from_previous ? previous : current)[event.ordinal];
+    if (address != nullptr) planned.free(std::exchange(address, nullptr));
+  }
+}
+
+/// Rounded bytes that lie outside the plan at the end of the trace.
+Bytes outside_bytes(const Trace& trace) {
+  Bytes sum{0};
+  for (const Buffer& buffer : trace.buffers) {
+    const bool persistent = buffer.birth < trace.steady->previous_begin || buffer.preexisting;
+    if (persistent && buffer.death == kNever) sum += buffer.rounded;
+  }
+  return sum;
+}
+
+struct Change {
+  Tick tick;
+  bool is_free;
+  std::uint32_t buffer;
+};
+
+std::vector<Change> changes_in_order(const Trace& trace) {
+  std::vector<Change> changes;
+  changes.reserve(trace.buffers.size() * 2);
+  for (std::uint32_t id = 0; id < trace.buffers.size(); ++id) {
+    changes.push_back({trace.buffers[id].birth, false, id});
+    if (trace.buffers[id].death != kNever) changes.push_back({trace.buffers[id].death, true, id});
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) { return a.tick < b.tick; });
+  return changes;
+}
+
+}  // namespace
+
+double Figures::fragmentation() const {
+  if (reserved.value() == 0 || peak_live >= reserved) return 0;
+  return 1.0 - static_cast<double>(peak_live.value()) / static_cast<double>(reserved.value());
+}
+
+Result<PlannedReplay> replay_planned(const Trace& trace, const Plan& plan, std::uint32_t iterations) {
+  auto steady = steady_events(trace);
+  if (!steady) return steady.error();
+  if (plan.entries.size() != steady->allocations.size()) {
+    return Error{ErrorCode::kInvalidPlan,
+                 "the plan is for another job: its iteration has " + std::to_string(plan.entries.size()) +
+                     " allocations, the trace's " + std::to_string(steady->allocations.size())};
+  }
+  auto arena = allocator::make_arena(allocator::FakeAddressBackend{}, plan.height, plan.height);
+  if (!arena) return arena.error();
+  allocator::PlannedAllocator planned(std::move(arena).value(), {plan});
+  Addresses current(steady->allocations.size(), nullptr);
+  Addresses previous(steady->allocations.size(), nullptr);
+  for (std::uint32_t i = 0; i < iterations; ++i) {
+    std::swap(current, previous);
+    play_iteration(*steady, planned, current, previous);
+    for (std::size_t mark = 0; mark <= plan.inner_marks.size(); ++mark) planned.on_mark();
+  }
+  PlannedReplay result;
+  result.figures = {planned.peak_bytes(), plan.height};
+  result.counts = planned.counts();
+  result.outside = outside_bytes(trace);
+  return result;
+}
+
+Figures replay_caching(const Trace& trace, CachingModel::Segments segments) {
+  CachingModel model(segments);
+  std::vector<std::uint64_t> address(trace.buffers.size(), 0);
+  Figures figures;
+  Bytes live{0};
+  for (const Change& change : changes_in_order(trace)) {
+    const Buffer& buffer = trace.buffers[change.buffer];
+    if (buffer.rounded.value() == 0) continue;
+    if (change.is_free) {
+      model.free(address[change.buffer]);
+      live -= buffer.rounded;
+      continue;
+    }
+    address[change.buffer] = model.allocate(buffer.rounded, buffer.stream);
+    live += buffer.rounded;
+    figures.peak_live = std::max(figures.peak_live, live);
+  }
+  figures.reserved = model.reserved();
+  return figures;
+}
+
+}  // namespace stowage::replay
