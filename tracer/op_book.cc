@@ -87,6 +87,11 @@ void OpBook::leave(std::uint32_t thread, OpId id, const OpRecord& record, Tick t
 
 void OpBook::leave_unrecorded(std::uint32_t thread, OpId id) { pop(thread, id); }
 
+void OpBook::set_duration(OpId id, std::uint64_t duration_ns) {
+  const std::uint64_t number = number_of(id);
+  if (number != kGone) ops_[number].duration_ns = duration_ns;
+}
+
 // Leaves `id` and whatever was entered after it. Returns the first buffer inside it; "none yet" when it is
 // not open here.
 std::uint64_t OpBook::pop(std::uint32_t thread, OpId id) {

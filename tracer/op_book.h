@@ -40,6 +40,9 @@ class OpBook {
   /// Leaves `id` without a record.
   void leave_unrecorded(std::uint32_t thread, OpId id);
 
+  /// Sets the duration of `id` if it is still kept.
+  void set_duration(OpId id, std::uint64_t duration_ns);
+
   void forget_before(std::uint64_t op, std::uint64_t value);
 
   /// The number of `id` if it is still kept, else kGone.

@@ -107,6 +107,11 @@ void Recorder::on_op_end(OpId id, const OpRecord& record) {
   state.ops.leave(thread, id, record, state.take_tick(), state.buffers);
 }
 
+void Recorder::set_op_duration(OpId id, std::uint64_t duration_ns) {
+  const Lock lock(state_->mutex);
+  state_->ops.set_duration(id, duration_ns);
+}
+
 bool Recorder::on_mark(MarkSource source) {
   const Lock lock(state_->mutex);
   State& state = *state_;

@@ -63,6 +63,8 @@ class Recorder {
   OpId on_op_begin();
   /// The calling thread leaves op `id`, which on_op_begin gave.
   void on_op_end(OpId id, const OpRecord& record);
+  /// The duration of an op that ended before it was known. Ops that were forgotten are ignored.
+  void set_op_duration(OpId id, std::uint64_t duration_ns);
   /// The end of an iteration. Looks for the steady state. False when nothing was allocated since the mark
   /// before: such a mark does not count.
   bool on_mark(MarkSource source);

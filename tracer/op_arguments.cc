@@ -1,0 +1,58 @@
+#include "tracer/op_arguments.h"
+
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/TensorImpl.h>
+
+namespace stowage::tracer {
+namespace {
+
+std::uint32_t version_of(const c10::TensorImpl& tensor) {
+  const c10::VariableVersion& counter = tensor.version_counter();
+  return counter.enabled() ? counter.current_version() : 0;
+}
+
+// Calls visit(TensorImpl&) for each defined tensor in `value`: a tensor, or a list of (optional) tensors.
+template <class Visit>
+void for_each_tensor(const c10::IValue& value, Visit visit) {
+  if (value.isTensor()) {
+    c10::TensorImpl* tensor = value.unsafeToTensorImpl();
+    if (tensor != c10::UndefinedTensorImpl::singleton()) visit(*tensor);
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef()) for_each_tensor(element, visit);
+  }
+}
+
+void consider_device(c10::Device device, Arguments& arguments) {
+  if (arguments.device.is_cpu() && !device.is_cpu()) arguments.device = device;
+}
+
+}  // namespace
+
+void append_use(const c10::TensorImpl& tensor, Uses& uses) {
+  if (!tensor.has_storage()) return;
+  const c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+  if (storage == nullptr || storage->data_ptr().get() == nullptr) return;
+  uses.push_back({storage->data_ptr().get(), version_of(tensor), Bytes(storage->nbytes())});
+}
+
+void append_uses(const c10::IValue& value, Uses& uses) {
+  for_each_tensor(value, [&](const c10::TensorImpl& tensor) { append_use(tensor, uses); });
+}
+
+void read_arguments(c10::ArrayRef<c10::IValue> values, std::uint64_t written_mask, Arguments& arguments) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool written = i < 64 && (written_mask >> i & 1) != 0;
+    if (values[i].isDevice()) consider_device(values[i].toDevice(), arguments);
+    for_each_tensor(values[i], [&](c10::TensorImpl& tensor) {
+      consider_device(tensor.device(), arguments);
+      append_use(tensor, arguments.uses);
+      if (!written) return;
+      arguments.written.push_back(c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(
+          c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::unsafe_reclaim_from_nonowning(
+              &tensor)));
+    });
+  }
+}
+
+}  // namespace stowage::tracer
