@@ -6,8 +6,9 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/placement/containment.h"
 #include "planner/placement/offset_index.h"
-#include "planner/placement/skyline.h"
+#include "planner/placement/terrain.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -53,31 +54,56 @@ void settle(const Instance& instance, std::uint32_t piece, std::uint64_t offset,
   draft.height = std::max(draft.height, offset + instance.pieces[piece].size);
 }
 
-/// The loop of lowest-first over any way to find and take a position. Positions only rise as pieces are
-/// placed, so a heap entry that is out of date is refreshed when it comes up.
-template <class Lowest, class Take>
-bool lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
-                  Draft& draft, Lowest lowest, Take take) {
+bool wraps(const Piece& piece) { return piece.life.wrapped_end != 0; }
+
+/// On closed ground: fills the lowest plateau with the first waiting piece that lies within it; a plateau
+/// that none fits is given up to the height of its lower neighbour.
+bool fill_plateaus(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
+                   Draft& draft) {
+  Containment waiting(instance, order);
+  Terrain terrain(instance.ranks, instance.floor,
+                  std::any_of(instance.pieces.begin(), instance.pieces.end(), wraps));
+  for (std::size_t left = order.size(); left > 0;) {
+    const Plateau plateau = terrain.lowest();
+    std::uint64_t work = 16;
+    const std::uint32_t position = waiting.first_within(plateau.span, work);
+    if (!meter.spend(work)) return false;
+    if (position == Containment::kNone) {
+      terrain.raise(plateau.span, plateau.next);
+      continue;
+    }
+    const Piece& piece = instance.pieces[order[position]];
+    const std::uint64_t offset = align_up(plateau.height, piece.alignment);
+    waiting.remove(position);
+    terrain.raise(piece.life, offset + piece.size);
+    settle(instance, order[position], offset, draft);
+    --left;
+  }
+  return true;
+}
+
+/// Among obstacles: positions only rise as pieces are placed, so a heap entry that is out of date is
+/// refreshed when it comes up.
+bool fill_gaps(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
+               Draft& draft) {
   using Waiting =
       std::pair<std::uint64_t, std::uint32_t>;  // lowest offset when last looked at, position in order
   std::vector<Waiting> heap;
-  heap.reserve(order.size());
-  for (std::uint32_t position = 0; position < order.size(); ++position)
-    heap.emplace_back(instance.floor, position);
-  std::make_heap(heap.begin(), heap.end(), std::greater<>());
-  begin_draft(instance, draft);
+  for (std::uint32_t position = 0; position < order.size(); ++position) heap.emplace_back(0, position);
+  OffsetIndex index = index_with_obstacles(instance);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    const auto [known, position] = heap.back();
-    const std::uint32_t piece = order[position];
-    const std::uint64_t offset = lowest(instance.pieces[piece]);
-    if (!meter.spend(16)) return draft.offsets.clear(), false;
+    auto& [known, position] = heap.back();
+    const Piece& piece = instance.pieces[order[position]];
+    std::uint64_t work = 1;
+    const std::uint64_t offset = index.first_fit(piece, work);
+    if (!meter.spend(work)) return false;
     if (offset == known) {
-      take(instance.pieces[piece], offset);
-      settle(instance, piece, offset, draft);
+      index.insert(piece.life, offset, piece.size);
+      settle(instance, order[position], offset, draft);
       heap.pop_back();
     } else {
-      heap.back().first = offset;
+      known = offset;
       std::push_heap(heap.begin(), heap.end(), std::greater<>());
     }
   }
@@ -117,23 +143,11 @@ bool place_in_order(const Instance& instance, std::span<const std::uint32_t> ord
 
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft) {
-  if (instance.flat()) {
-    Skyline skyline(instance.ranks, instance.floor);
-    return lowest_first(
-        instance, order, meter, draft,
-        [&](const Piece& p) { return align_up(skyline.highest(p.life), p.alignment); },
-        [&](const Piece& p, std::uint64_t offset) { skyline.raise(p.life, offset + p.size); });
-  }
-  OffsetIndex index = index_with_obstacles(instance);
-  return lowest_first(
-      instance, order, meter, draft,
-      [&](const Piece& p) {
-        std::uint64_t work = 0;
-        const std::uint64_t offset = index.first_fit(p, work);
-        meter.spend(work);
-        return offset;
-      },
-      [&](const Piece& p, std::uint64_t offset) { index.insert(p.life, offset, p.size); });
+  begin_draft(instance, draft);
+  const bool done = instance.flat() ? fill_plateaus(instance, order, meter, draft)
+                                    : fill_gaps(instance, order, meter, draft);
+  if (!done) draft.offsets.clear();
+  return done;
 }
 
 }  // namespace stowage::planner::placement

@@ -29,19 +29,21 @@ Member lowest_first(const Instance& instance, const char* name, Key key) {
           }};
 }
 
-/// In order of rank: the cheap ones first.
+/// In order of rank: the cheap ones first. Lowest-first is cheap only without obstacles.
 std::vector<Member> first_round(const Instance& instance) {
-  return {lowest_first(instance, "lowest-first/lifetime", Key::kDuration),
-          lowest_first(instance, "lowest-first/area", Key::kArea),
-          lowest_first(instance, "lowest-first/size", Key::kSize),
-          in_order(instance, "first-fit/lifetime", Key::kDuration, Fit::kFirst),
-          in_order(instance, "first-fit/size", Key::kSize, Fit::kFirst),
-          in_order(instance, "first-fit/area", Key::kArea, Fit::kFirst),
-          in_order(instance, "best-fit/size", Key::kSize, Fit::kBest),
-          in_order(instance, "best-fit/area", Key::kArea, Fit::kBest),
-          in_order(instance, "best-fit/lifetime", Key::kDuration, Fit::kBest),
-          in_order(instance, "best-fit/birth", Key::kBirth, Fit::kBest),
-          in_order(instance, "first-fit/birth", Key::kBirth, Fit::kFirst)};
+  std::vector<Member> lowest = {lowest_first(instance, "lowest-first/lifetime", Key::kDuration),
+                                lowest_first(instance, "lowest-first/area", Key::kArea),
+                                lowest_first(instance, "lowest-first/size", Key::kSize)};
+  std::vector<Member> members = {in_order(instance, "first-fit/size", Key::kSize, Fit::kFirst),
+                                 in_order(instance, "first-fit/lifetime", Key::kDuration, Fit::kFirst),
+                                 in_order(instance, "first-fit/area", Key::kArea, Fit::kFirst),
+                                 in_order(instance, "best-fit/size", Key::kSize, Fit::kBest),
+                                 in_order(instance, "best-fit/area", Key::kArea, Fit::kBest),
+                                 in_order(instance, "best-fit/lifetime", Key::kDuration, Fit::kBest),
+                                 in_order(instance, "best-fit/birth", Key::kBirth, Fit::kBest),
+                                 in_order(instance, "first-fit/birth", Key::kBirth, Fit::kFirst)};
+  members.insert(instance.flat() ? members.begin() : members.end(), lowest.begin(), lowest.end());
+  return members;
 }
 
 /// Pieces from the bottom up: first-fit by it gives a placement that is no higher anywhere it matters.

@@ -1,0 +1,90 @@
+#include "planner/placement/containment.h"
+
+#include <algorithm>
+
+namespace stowage::planner::placement {
+
+Containment::Containment(const Instance& instance, std::span<const std::uint32_t> order)
+    : ranks_(instance.ranks) {
+  points_.reserve(order.size());
+  for (std::uint32_t position = 0; position < order.size(); ++position) {
+    const Life& life = instance.pieces[order[position]].life;
+    points_.push_back({life.begin, life.end + life.wrapped_end, position});
+  }
+  leaf_of_.resize(points_.size());
+  slot_of_.resize(points_.size());
+  std::size_t leaves = 1;
+  while (leaves * kLeaf < points_.size()) leaves *= 2;
+  nodes_.resize(2 * leaves);
+  build(1, 0, static_cast<std::uint32_t>(points_.size()), true);
+}
+
+void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin) {
+  Node& self = nodes_[node];
+  self = {first, last, kNone, 0, kNone, 0, kNone};
+  if (2 * node >= nodes_.size()) {
+    for (std::uint32_t i = first; i < last; ++i) {
+      leaf_of_[points_[i].position] = node;
+      slot_of_[points_[i].position] = i;
+    }
+  } else {
+    const std::uint32_t middle = first + (last - first) / 2;
+    std::nth_element(points_.begin() + first, points_.begin() + middle, points_.begin() + last,
+                     [by_begin](const Point& a, const Point& b) {
+                       return (by_begin ? a.begin < b.begin : a.end < b.end);
+                     });
+    build(2 * node, first, middle, !by_begin);
+    build(2 * node + 1, middle, last, !by_begin);
+  }
+  for (std::uint32_t i = first; i < last; ++i) {
+    self.min_begin = std::min(self.min_begin, points_[i].begin);
+    self.max_begin = std::max(self.max_begin, points_[i].begin);
+    self.min_end = std::min(self.min_end, points_[i].end);
+    self.max_end = std::max(self.max_end, points_[i].end);
+    self.earliest = std::min(self.earliest, points_[i].position);
+  }
+}
+
+std::uint32_t Containment::first_within(const Life& span, std::uint64_t& work) const {
+  std::uint32_t best = kNone;
+  if (span.begin == 0 && span.end == ranks_) return nodes_[1].earliest;  // all of time: wrapped lives fit too
+  search(1, span.begin, span.end + span.wrapped_end, best, work);
+  if (span.wrapped_end != 0) search(1, 0, span.wrapped_end, best, work);
+  return best;
+}
+
+void Containment::search(std::uint32_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t& best,
+                         std::uint64_t& work) const {
+  const Node& self = nodes_[node];
+  ++work;
+  if (self.earliest >= best || self.max_begin < begin || self.min_end > end) return;
+  if (self.min_begin >= begin && self.max_end <= end) {
+    best = self.earliest;
+    return;
+  }
+  if (2 * node >= nodes_.size()) {
+    work += self.last - self.first;
+    for (std::uint32_t i = self.first; i < self.last; ++i) {
+      const Point& point = points_[i];
+      if (point.begin >= begin && point.end <= end) best = std::min(best, point.position);
+    }
+    return;
+  }
+  const std::uint32_t sooner =
+      nodes_[2 * node].earliest <= nodes_[2 * node + 1].earliest ? 2 * node : 2 * node + 1;
+  search(sooner, begin, end, best, work);
+  search(sooner ^ 1u, begin, end, best, work);
+}
+
+void Containment::remove(std::uint32_t position) {
+  points_[slot_of_[position]].position = kNone;
+  std::uint32_t node = leaf_of_[position];
+  nodes_[node].earliest = kNone;
+  for (std::uint32_t i = nodes_[node].first; i < nodes_[node].last; ++i) {
+    nodes_[node].earliest = std::min(nodes_[node].earliest, points_[i].position);
+  }
+  while ((node /= 2) != 0)
+    nodes_[node].earliest = std::min(nodes_[2 * node].earliest, nodes_[2 * node + 1].earliest);
+}
+
+}  // namespace stowage::planner::placement
