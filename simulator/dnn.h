@@ -1,0 +1,38 @@
+// What the cuDNN stand-in keeps behind its opaque descriptors. Thread safety: as cuDNN's, one thread at a
+// time.
+#pragma once
+
+#include <cudnn.h>
+
+#include <array>
+#include <cstdint>
+
+#include "simulator/blas.h"
+
+namespace stowage::simulator {
+
+/// A tensor, filter or convolution descriptor; `sizes` are the filter's or the tensor's extents.
+struct Shape {
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  int rank = 0;
+  std::array<int, CUDNN_DIM_MAX> sizes{};
+  std::array<int, CUDNN_DIM_MAX> strides{};
+  int groups = 1;
+
+  std::uint64_t elements() const;
+};
+
+/// Bytes of one element; 4 for types that training does not use.
+std::uint64_t bytes_of(cudnnDataType_t type);
+
+template <typename Handle>
+Shape& shape_of(Handle handle) {
+  return *reinterpret_cast<Shape*>(handle);
+}
+
+/// Takes the product's time on the handle's stream.
+inline cudnnStatus_t run_on(cudnnHandle_t handle, std::uint64_t flops) {
+  return run_product(handle, flops) == 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+}  // namespace stowage::simulator

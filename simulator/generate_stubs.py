@@ -1,0 +1,62 @@
+"""Writes weak C definitions of every CUDA-family function that the installed torch imports.
+
+Why: a library that is preloaded must answer for all of libcudart, cuBLAS, cuDNN and the rest, or the real one would be
+called and look for a driver. What matters is written by hand; the hand-written definition, being strong, wins over the
+weak one made here. What a stub does depends on its family (see FAMILIES): matrix routines and cuDNN passes take time on
+their handle's stream, everything else is refused with that library's own "not supported".
+
+Usage: generate_stubs.py <output.c> <library.so> ...     Needs nm (binutils).
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+# Prefix, the status that refuses. The first match counts. A refusal of None: the call succeeds.
+FAMILIES = [
+    ("cublasLt", 15), ("cublas", None), ("cudnn", None), ("cupti", None), ("cusparse", 10), ("cusolver", 9),
+    ("cufft", 16), ("curand", 999), ("cuFile", 5030), ("nccl", 3), ("__cuda", 801), ("cuda", 801), ("cu", 801),
+]
+# cuBLAS routines that copy between host and device, and have no handle.
+WITHOUT_HANDLE = re.compile(r"cublas[GS]et(Matrix|Vector)Async$")
+# Routines whose first arguments are (handle, trans, trans, m, n, k).
+PRODUCT = re.compile(r"cublas([SDCZH]gemm|GemmEx|[SC]gemmEx)(_v2)?$")
+# cuDNN calls that launch something; the rest only set or describe.
+DNN_PASS = re.compile(r"cudnn(BatchNormalization|Convolution|Pooling|RNNForward|RNNBackward|SpatialTf|CTCLoss)")
+
+
+def imported(library):
+    """Names of undefined CUDA-family symbols, without their versions."""
+    out = subprocess.run(["nm", "-D", "--undefined-only", library], check=True, capture_output=True, text=True)
+    names = {line.split()[-1].split("@")[0] for line in out.stdout.splitlines() if line.strip()}
+    return {name for name in names if any(name.startswith(prefix) for prefix, _ in FAMILIES)}
+
+
+def stub(name):
+    """The weak C definition of one function."""
+    refusal = next(status for prefix, status in FAMILIES if name.startswith(prefix))
+    if WITHOUT_HANDLE.match(name):
+        refusal = 15
+    if refusal is not None:
+        return f"WEAK int {name}(void) {{ return stowage_sim_refuse(\"{name}\", {refusal}); }}"
+    if PRODUCT.match(name):
+        arguments = "const void* handle, int a, int b, int m, int n, int k"
+        return f"WEAK int {name}({arguments}) {{ (void)a; (void)b; return stowage_sim_product(handle, m, n, k); }}"
+    if name.startswith("cublas") or DNN_PASS.match(name):
+        return f"WEAK int {name}(const void* handle) {{ return stowage_sim_library_launch(handle); }}"
+    return f"WEAK int {name}(void) {{ return 0; }}"
+
+
+def main():
+    output, *libraries = sys.argv[1:]
+    names = sorted(set().union(*(imported(library) for library in libraries)))
+    head = ["/* Made by generate_stubs.py from torch's own imports. */",
+            "#define WEAK __attribute__((weak, visibility(\"default\")))",
+            "int stowage_sim_refuse(const char* name, int status);",
+            "int stowage_sim_product(const void* handle, int m, int n, int k);",
+            "int stowage_sim_library_launch(const void* handle);", ""]
+    pathlib.Path(output).write_text("\n".join(head + [stub(name) for name in names]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
