@@ -107,8 +107,9 @@ def main() -> None:
                     arguments.dropout).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate)
 
-    losses, printed, started = [], 0, time.perf_counter()
+    losses, iteration_ms, printed = [], [], 0
     for iteration in range(1, arguments.iterations + 1):
+        started = time.perf_counter()
         ids, targets = draw_batch(corpus, arguments.batch, arguments.context, draw)
         logits = model(ids.to(device))
         loss = F.cross_entropy(logits.flatten(0, 1), targets.to(device).flatten())
@@ -116,15 +117,19 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+        iteration_ms.append((time.perf_counter() - started) * 1e3)
         if iteration % arguments.print_every == 0 or iteration == arguments.iterations:
-            elapsed_ms = (time.perf_counter() - started) / (iteration - printed) * 1e3
-            print(f"iteration {iteration:5d}  loss {losses[-1]:.6f}  {elapsed_ms:7.1f} ms/iteration", flush=True)
-            printed, started = iteration, time.perf_counter()
+            mean_ms = sum(iteration_ms[printed:]) / (iteration - printed)
+            print(f"iteration {iteration:5d}  loss {losses[-1]:.6f}  {mean_ms:7.1f} ms/iteration", flush=True)
+            printed = iteration
 
     if arguments.save:
         gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-        torch.save({"losses": losses, "model": model.state_dict(), "gradients": gradients,
-                    "optimizer": optimizer.state_dict(), "rng": torch.get_rng_state()}, arguments.save)
+        rng = {"cpu": torch.get_rng_state()}
+        if arguments.device == "cuda":
+            rng["cuda"] = torch.cuda.get_rng_state()
+        torch.save({"losses": losses, "iteration_ms": iteration_ms, "model": model.state_dict(), "gradients": gradients,
+                    "optimizer": optimizer.state_dict(), "rng": rng}, arguments.save)
 
 
 if __name__ == "__main__":

@@ -55,14 +55,14 @@ def preload_library() -> str:
 def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, str]) -> dict[str, str]:
     wanted = clean_environment()
     if device == "simulated":
-        wanted |= simulated.environment()
+        wanted |= simulated.environment(base=wanted)
     if door != "plain":
         wanted |= {"STOWAGE_DEVICES": "cpu" if device == "cpu" else "cuda", "STOWAGE_REPORT": str(report),
                    "STOWAGE_PLAN_WAIT_MS": "10000"}
     if door in ("entry_point", "preload"):
         wanted["STOWAGE"] = "1"
     if door == "preload":
-        wanted["LD_PRELOAD"] = " ".join(filter(None, [preload_library(), wanted.get("LD_PRELOAD")]))
+        wanted["LD_PRELOAD"] = ":".join(filter(None, [preload_library(), wanted.get("LD_PRELOAD")]))
     return wanted | extra
 
 
@@ -93,12 +93,19 @@ def run_checked(door: str, script: list[str], *arguments, **named) -> subprocess
     return done
 
 
+def trained_state(saved: pathlib.Path) -> dict:
+    """What an example saved, without the times, which no two runs share."""
+    state = torch.load(saved, weights_only=True)
+    state.pop("iteration_ms", None)
+    return state
+
+
 def run_example(name: str, door: str) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         saved = pathlib.Path(folder) / "state.pt"
         done = run_checked(door, [*EXAMPLES[name], "--save", str(saved)])
         digests: dict[str, str] = {}
-        digest_all(torch.load(saved, weights_only=True), name, digests)
+        digest_all(trained_state(saved), name, digests)
     return Outcome(digests, done.report, done.stdout)
 
 
