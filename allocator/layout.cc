@@ -46,7 +46,7 @@ void Layout::collect_boundaries(const std::vector<Plan>& plans, const Layout* pr
   boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());
 }
 
-Run Layout::run_of(std::uint64_t begin, std::uint64_t end) const {
+SegmentRun Layout::run_of(std::uint64_t begin, std::uint64_t end) const {
   const auto index = [this](std::uint64_t boundary) {
     const auto found = std::lower_bound(boundaries_.begin(), boundaries_.end(), boundary);
     return static_cast<std::uint32_t>(found - boundaries_.begin());

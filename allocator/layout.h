@@ -18,7 +18,7 @@ namespace stowage::allocator {
 /// A place in the arena that an entry may be given.
 struct Slot {
   std::uint64_t offset = 0;
-  Run run;
+  SegmentRun run;
   std::uint32_t owner = kNone;  ///< its place in the owner table; kNone: there is no such slot
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 };
@@ -66,7 +66,7 @@ class Layout {
 
  private:
   Slot make_slot(Offset offset, Bytes bytes, std::uint64_t mapped);
-  Run run_of(std::uint64_t begin, std::uint64_t end) const;
+  SegmentRun run_of(std::uint64_t begin, std::uint64_t end) const;
   void collect_boundaries(const std::vector<Plan>& plans, const Layout* previous);
   void carry_over(const Layout& previous);
 

@@ -16,7 +16,7 @@
 namespace stowage::allocator {
 
 /// The segments first..last, both included.
-struct Run {
+struct SegmentRun {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
@@ -26,7 +26,7 @@ class Occupancy {
   explicit Occupancy(std::uint32_t segments = 0) : words_(segments / 64 + 1, 0) {}
 
   /// Takes the run if all of it is free; else changes nothing and returns false.
-  bool try_take(Run run) noexcept {
+  bool try_take(SegmentRun run) noexcept {
     const Words at(run);
     std::uint64_t* const word = words_.data();
     if (at.begin == at.end) [[likely]] {
@@ -45,7 +45,7 @@ class Occupancy {
   }
 
   /// Requires: the run was taken and not given back since.
-  void give_back(Run run) noexcept {
+  void give_back(SegmentRun run) noexcept {
     const Words at(run);
     std::uint64_t* const word = words_.data();
     if (at.begin == at.end) [[likely]] {
@@ -62,7 +62,7 @@ class Occupancy {
  private:
   /// The words that hold a run, and the run's bits in the first and the last of them.
   struct Words {
-    explicit Words(Run run)
+    explicit Words(SegmentRun run)
         : begin(run.first / 64),
           end(run.last / 64),
           head(~std::uint64_t{0} << (run.first % 64)),

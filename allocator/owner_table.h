@@ -19,7 +19,7 @@ namespace stowage::allocator {
 struct Owner {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  ///< rounded bytes of the live slot; 0: none
-  Run run;                  ///< the live slot's segments
+  SegmentRun run;           ///< the live slot's segments
   std::uint32_t holds = 0;  ///< streams that still use the slot
   bool known = false;       ///< this place of the table is in use
   bool freed = false;       ///< free() has come, holds are left
