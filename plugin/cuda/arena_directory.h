@@ -1,0 +1,69 @@
+// All arenas of the process by address range: the way from a bare pointer to the device it belongs to.
+//
+// Why: deleters, raw_delete and record_stream come with nothing but an address.
+// Thread safety: find() takes no lock and may run beside add() and remove(). A range is removed only after
+// its last block was freed, so no find() for an address of it is underway then.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "allocator/arena.h"
+#include "plugin/cuda/arena_ledger.h"
+
+namespace stowage::plugin {
+
+struct CudaDevice;
+
+/// One arena: whose it is and what is known of its blocks. Never destroyed.
+struct ArenaEntry {
+  ArenaEntry(CudaDevice& device_in, const allocator::Arena& arena)
+      : device(device_in), ledger(arena.base(), arena.reserved()), mapped(arena.mapped().value()) {}
+  CudaDevice& device;
+  ArenaLedger ledger;
+  std::atomic<std::uint64_t> mapped;  ///< bytes backed by physical memory; 0 once the arena is gone
+};
+
+class ArenaDirectory {
+ public:
+  /// Arenas that may exist at once; sixteen for each of eight devices.
+  static constexpr std::size_t kCapacity = 128;
+
+  ArenaDirectory() = default;
+  ArenaDirectory(const ArenaDirectory&) = delete;
+  ArenaDirectory& operator=(const ArenaDirectory&) = delete;
+
+  /// The arena that `address` lies in, or nullptr.
+  [[nodiscard]] ArenaEntry* find(const void* address) const noexcept {
+    const std::size_t count = count_.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) {
+      ArenaEntry* entry = entries_[i].load(std::memory_order_acquire);
+      if (entry != nullptr && entry->ledger.covers(address)) return entry;
+    }
+    return nullptr;
+  }
+  /// Makes `arena` known, until remove() of the result. Error: kUnsupported beyond kCapacity.
+  Result<ArenaEntry*> add(CudaDevice& device, const allocator::Arena& arena);
+  void remove(ArenaEntry* entry);
+  /// The arenas of `device` at this moment.
+  [[nodiscard]] std::vector<ArenaEntry*> arenas_of(const CudaDevice& device) const;
+
+ private:
+  std::mutex changing_;
+  std::array<std::atomic<ArenaEntry*>, kCapacity> entries_{};
+  std::atomic<std::size_t> count_{0};
+};
+
+/// The process's directory. Never destroyed: tensors are freed after static destructors, too.
+ArenaDirectory& arena_directory();
+
+/// Wraps `arena` so that it is in the directory for as long as it lives. Error: as ArenaDirectory::add.
+Result<std::unique_ptr<allocator::Arena>> list_arena(CudaDevice& device,
+                                                     std::unique_ptr<allocator::Arena> arena);
+
+}  // namespace stowage::plugin

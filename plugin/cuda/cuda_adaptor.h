@@ -1,0 +1,170 @@
+// PyTorch's CUDA allocator with Stowage in front: planned requests come from the arena, all else is
+// upstream's.
+//
+// A complete CUDAAllocator: what is not ours (graph pools, MemPool, IPC, history, unknown pointers) is
+// delegated to the native allocator, statistics and snapshots are the native ones with the arena added. It is
+// installed before or after CUDA is initialised (cuda_install.h). Data of upstream's is handed out under our
+// deleter, so that the session sees every free; wherever the native allocator looks at deleters it is shown
+// its own.
+//
+// Two modes: active serves plans; passive (uninstalled) hands upstream's data on as it is, and only frees
+// ours. Thread safety: every member, from any thread. Never calls upstream with a lock of ours held.
+// Exceptions: upstream's pass (c10::OutOfMemoryError, with a line on the arena added); ours never leave.
+#pragma once
+
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "plugin/cuda/arena_directory.h"
+#include "plugin/cuda/cuda_device.h"
+#include "plugin/cuda/torch_versions.h"
+#include "plugin/settings.h"
+
+namespace stowage::plugin {
+
+namespace torch_cuda = c10::cuda::CUDACachingAllocator;
+
+class CudaAdaptor final : public torch_cuda::CUDAAllocator {
+ public:
+  /// Devices per process; PyTorch's own bound (C10_COMPILE_TIME_MAX_GPUS) is not larger.
+  static constexpr c10::DeviceIndex kMaxDevices = 120;
+
+  /// `upstream` is the native allocator, which lives as long as the process.
+  explicit CudaAdaptor(torch_cuda::CUDAAllocator& upstream);
+
+  // What Stowage adds.
+
+  /// Starts serving with fresh sessions, one a device, made on its first request.
+  void activate(const Settings& settings);
+  /// Stops all sessions; later requests are upstream's. Live arena blocks stay valid.
+  void deactivate();
+  [[nodiscard]] bool active() const { return active_.load(std::memory_order_acquire); }
+  /// True if no block of an arena and no upstream block under our deleter is live: nothing refers to us any
+  /// more.
+  [[nodiscard]] bool unreferenced() const;
+  /// The session of `device`, or nullptr before its first request.
+  [[nodiscard]] Session* session_of(c10::DeviceIndex device) const;
+  torch_cuda::CUDAAllocator& upstream() { return upstream_; }
+  /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. The C ABI's way in.
+  void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);
+  /// Tells of a use on `stream`. For a bare pointer of the arena or of upstream.
+  void record_stream_of(void* address, c10::cuda::CUDAStream stream);
+
+  // c10::Allocator and c10::DeviceAllocator.
+  c10::DataPtr allocate(std::size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override;
+  void copy_data(void* to, const void* from, std::size_t bytes) const override;
+  bool initialized() override;
+  void emptyCache(c10::MempoolId_t pool = {0, 0}) override;
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override;
+  void resetAccumulatedStats(c10::DeviceIndex device) override;
+  void resetPeakStats(c10::DeviceIndex device) override;
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override;
+
+  // c10::cuda::CUDACachingAllocator::CUDAAllocator.
+  void* raw_alloc(std::size_t bytes) override;
+  void* raw_alloc_with_stream(std::size_t bytes, cudaStream_t stream) override;
+  void raw_delete(void* address) override;
+  void init(int device_count) override;
+  double getMemoryFraction(c10::DeviceIndex device) override;
+  void setMemoryFraction(double fraction, c10::DeviceIndex device) override;
+  std::vector<torch_cuda::StreamSegmentSize> getExpandableSegmentSizes(c10::DeviceIndex device) override;
+  void enable(bool value) override;
+  bool isEnabled() const override;
+  void cacheInfo(c10::DeviceIndex device, std::size_t* largest) override;
+  void* getBaseAllocation(void* address, std::size_t* bytes) override;
+  using CUDAAllocator::recordStream;
+  void recordStream(const c10::DataPtr& data, c10::cuda::CUDAStream stream) override;
+  torch_cuda::SnapshotInfo snapshot(c10::MempoolId_t pool = {0, 0}, bool include_traces = true) override;
+  void beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool,
+                           std::function<bool(cudaStream_t)> filter) override;
+  void endAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool) override;
+  void releasePool(c10::DeviceIndex device, c10::MempoolId_t pool) override;
+  int getPoolUseCount(c10::DeviceIndex device, c10::MempoolId_t pool) override;
+  void createOrIncrefPool(c10::DeviceIndex device, c10::MempoolId_t pool,
+                          std::shared_ptr<torch_cuda::CUDAAllocator> allocator = nullptr) override;
+  void setUseOnOOM(c10::DeviceIndex device, c10::MempoolId_t pool, bool use_on_oom) override;
+  void setNoSplit(c10::DeviceIndex device, c10::MempoolId_t pool) override;
+  bool checkPoolLiveAllocations(c10::DeviceIndex device, c10::MempoolId_t pool,
+                                const std::unordered_set<void*>& expected) override;
+  torch_cuda::ShareableHandle shareIpcHandle(void* address) override;
+  std::shared_ptr<void> getIpcDevPtr(std::string handle) override;
+  bool isHistoryEnabled() override;
+  void recordHistory(bool enabled, torch_cuda::CreateContextFn context_recorder, std::size_t max_entries,
+                     torch_cuda::RecordContext when, bool clear_history,
+                     const std::vector<std::string>& skip_actions) override;
+  void recordAnnotation(const std::vector<std::pair<std::string, std::string>>& metadata) override;
+  void pushCompileContext(std::string& context) override;
+  void popCompileContext() override;
+  void setUserMetadata(const std::string& metadata) override;
+  std::string getUserMetadata() override;
+  void attachOutOfMemoryObserver(torch_cuda::OutOfMemoryObserver observer) override;
+  void attachAllocatorTraceTracker(torch_cuda::AllocatorTraceTracker tracker) override;
+  void enablePeerAccess(c10::DeviceIndex device, c10::DeviceIndex peer) override;
+  cudaError_t memcpyAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                          cudaStream_t stream, bool p2p_enabled) override;
+  std::shared_ptr<torch_cuda::AllocatorState> getCheckpointState(c10::DeviceIndex device,
+                                                                 c10::MempoolId_t pool) override;
+  torch_cuda::CheckpointDelta setCheckpointPoolState(
+      c10::DeviceIndex device, std::shared_ptr<torch_cuda::AllocatorState> state) override;
+  std::string name() override;
+#if STOWAGE_TORCH_OOM_REJECTION
+  std::shared_ptr<c10::GatheredContext> getContextForPointer(const void* address) override;
+  void attachOomRejectionObserver(torch_cuda::OomRejectionObserver observer) override;
+#endif
+#if STOWAGE_TORCH_CAPTURE_MARKS
+  void markCaptureBegin(c10::DeviceIndex device) override;
+  void markCaptureEnd(c10::DeviceIndex device) override;
+  c10::DataPtr allocateWithAddress(std::size_t bytes, void* address) override;
+#endif
+#if STOWAGE_TORCH_ANNOTATIONS
+  bool supportsUserMetadata() override;
+  void annotateMemory(const void* address, const std::string& metadata) override;
+#endif
+
+ private:
+  /// Our one deleter, for arena and upstream blocks alike. Context == data pointer, as cudagraph trees
+  /// demand.
+  static void delete_any(void* address);
+  CudaDevice* device_for(c10::DeviceIndex index) {
+    CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
+    return device != nullptr ? device : make_device(index);
+  }
+  CudaDevice* make_device(c10::DeviceIndex index);
+  /// The planned address, or nullptr with `id` set if upstream's answer is to be told to the session.
+  void* try_arena(CudaDevice& device, std::size_t bytes, cudaStream_t stream, std::optional<StreamId>& id);
+  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, std::optional<StreamId> id);
+  c10::DataPtr adopt(c10::DataPtr data);
+  bool free_arena_block(void* address);
+  void note_upstream_free(void* address);
+  void report_to_profiler(CudaDevice& device, void* address, std::int64_t bytes);
+  torch_cuda::ShareableHandle share_malloc_arena(const ArenaEntry& entry, void* address);
+  std::vector<CudaDevice*> devices_of(c10::DeviceIndex index) const;
+  std::string arena_line(c10::DeviceIndex index) const;
+
+  torch_cuda::CUDAAllocator& upstream_;
+  std::atomic<bool> active_{false};
+  std::array<std::atomic<CudaDevice*>, kMaxDevices> devices_{};
+  std::array<std::atomic<int>, kMaxDevices> pools_{};     ///< begin/endAllocateToPool underway
+  std::array<std::atomic<int>, kMaxDevices> captures_{};  ///< during which no event may be touched
+  std::atomic<c10::DeviceIndex> device_end_{0};           ///< devices_ from here on are null
+  std::atomic<std::int64_t> adopted_{0};                  ///< live upstream blocks under our deleter
+  mutable std::mutex making_;                             ///< guards settings_ and all_devices_
+  Settings settings_;
+  std::vector<CudaDevice*> all_devices_;  ///< of earlier activations too; their blocks may be live
+};
+
+/// The adaptor of this process, or nullptr before the first install. Never destroyed.
+CudaAdaptor* cuda_adaptor();
+
+}  // namespace stowage::plugin

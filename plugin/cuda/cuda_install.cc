@@ -1,0 +1,136 @@
+#include "plugin/cuda/cuda_install.h"
+
+#include <c10/core/AllocatorConfig.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "plugin/cuda/cuda_adaptor.h"
+#include "plugin/cuda/torch_versions.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint8_t kPriority = 1;  ///< of c10::SetAllocator; PyTorch's own is 0
+
+std::mutex& installing() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+/// What the user asked of PyTorch's allocator, by the variable that PyTorch reads first.
+std::string user_configuration() {
+  for (const char* variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    if (const char* value = std::getenv(variable)) return value;
+  }
+  return {};
+}
+
+Error unsupported(const std::string& why) { return {ErrorCode::kUnsupported, why}; }
+
+/// The native allocator behind whatever is in place, or why there is none to wrap.
+Result<torch_cuda::CUDAAllocator*> find_native() {
+  if (std::getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != nullptr) {
+    return unsupported(
+        "PYTORCH_NO_CUDA_MEMORY_CACHING is set: unset it to let Stowage plan this job's memory");
+  }
+  // change_current_allocator swaps the first slot and leaves the second alone.
+  for (c10::Allocator* candidate :
+       {static_cast<c10::Allocator*>(torch_cuda::get()), c10::GetAllocator(c10::kCUDA)}) {
+    auto* allocator = dynamic_cast<torch_cuda::CUDAAllocator*>(candidate);
+    if (allocator == nullptr) continue;
+    if (allocator->name() == "native") return allocator;
+    if (allocator->name() == "cudaMallocAsync") {
+      return unsupported(
+          "the job runs on backend:cudaMallocAsync, which Stowage does not wrap: remove it from "
+          "PYTORCH_CUDA_ALLOC_CONF to let Stowage plan this job's memory");
+    }
+  }
+  return unsupported("the CUDA allocator in place is not PyTorch's native one (it calls itself \"" +
+                     torch_cuda::get()->name() + "\"): install Stowage before it, or without it");
+}
+
+/// While recording, upstream's pages around persistent tensors should be able to go back to the device.
+void prefer_expandable_segments(const Settings& settings) {
+  const std::string configured = user_configuration();
+  if (settings.arena == ArenaBackend::kMalloc)
+    return;  // for users of IPC, which expandable segments get in the way of
+  if (configured.find("expandable_segments") != std::string::npos) return;
+  // The string replaces the one before in snapshots' metadata, so the user's part is repeated.
+  c10::CachingAllocator::setAllocatorSettings(configured.empty() ? "expandable_segments:True"
+                                                                 : configured + ",expandable_segments:True");
+}
+
+/// The process's adaptor over the native allocator, made on first use.
+Result<CudaAdaptor*> adaptor() {
+  if (Status torch = check_loaded_torch(); !torch) return torch.error();
+  if (CudaAdaptor* made = cuda_adaptor()) return made;
+  auto native = find_native();
+  if (!native) return native.error();
+  return new CudaAdaptor(**native);
+}
+
+void put_in_place(torch_cuda::CUDAAllocator* allocator) {
+  torch_cuda::allocator.store(allocator);
+  c10::SetAllocator(c10::kCUDA, allocator, kPriority);
+}
+
+template <class Action>
+Status contained(Action action) {
+  const std::lock_guard lock(installing());
+  try {
+    return action();
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kInternal, error.what()};
+  }
+}
+
+Status open(const Settings& settings) {
+  auto ours = adaptor();
+  if (!ours) return ours.error();
+  if ((*ours)->active()) return {};
+  prefer_expandable_segments(settings);
+  (*ours)->activate(settings);
+  return {};
+}
+
+}  // namespace
+
+Status open_cuda(const Settings& settings) {
+  return contained([&] { return open(settings); });
+}
+
+Status install_cuda(const Settings& settings) {
+  return contained([&]() -> Status {
+    const CudaAdaptor* before = cuda_adaptor();
+    torch_cuda::CUDAAllocator* current = torch_cuda::get();
+    if (before != nullptr && current != before && current->name() != "native") {
+      return unsupported("another allocator (\"" + current->name() + "\") has been put in place since");
+    }
+    if (Status opened = open(settings); !opened) return opened;
+    if (current != cuda_adaptor()) put_in_place(cuda_adaptor());
+    return {};
+  });
+}
+
+Status uninstall_cuda() {
+  return contained([]() -> Status {
+    CudaAdaptor* ours = cuda_adaptor();
+    if (ours == nullptr) return {};
+    ours->deactivate();
+    if (torch_cuda::get() == ours && ours->unreferenced()) put_in_place(&ours->upstream());
+    return {};
+  });
+}
+
+bool cuda_installed() {
+  const CudaAdaptor* ours = cuda_adaptor();
+  return ours != nullptr && ours->active();
+}
+
+bool cuda_displaced() { return cuda_installed() && torch_cuda::get() != cuda_adaptor(); }
+
+}  // namespace stowage::plugin

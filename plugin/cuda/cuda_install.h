@@ -1,0 +1,32 @@
+// Puts Stowage's CUDA allocator in the place of PyTorch's, and takes it out again.
+//
+// Works before and after CUDA is initialised, since native's data carries native's own deleter. Installing is
+// refused, with one error that says why, when torch is of another release than this build's, when the job
+// chose cudaMallocAsync or no caching at all, or when an allocator of someone else's is in place. Thread
+// safety: any thread; calls exclude each other. Allocation by other threads meanwhile is safe.
+#pragma once
+
+#include "core/result.h"
+#include "plugin/settings.h"
+
+namespace stowage::plugin {
+
+class CudaAdaptor;
+
+/// Installs with `settings`. Installing again is fine and changes nothing. Error: kUnsupported.
+Status install_cuda(const Settings& settings);
+/// Stops serving and gives PyTorch its allocator back. What lies in the arena stays valid and freeable; as
+/// long as any of it, or upstream memory handed out under Stowage's deleter, is alive, the adaptor stays in
+/// place and hands every request on as it is.
+Status uninstall_cuda();
+/// True between a successful install and uninstall.
+bool cuda_installed();
+/// True if installed and no longer in the way of torch.cuda, because someone else put an allocator in after
+/// us.
+bool cuda_displaced();
+
+/// An adaptor that serves only callers of the C ABI: PyTorch's own allocator slot is not touched.
+/// Error: as install_cuda.
+Status open_cuda(const Settings& settings);
+
+}  // namespace stowage::plugin

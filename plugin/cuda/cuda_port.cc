@@ -1,0 +1,183 @@
+#include "plugin/cuda/cuda_port.h"
+
+#include <c10/cuda/CUDAGuard.h>
+
+#include <string>
+#include <utility>
+
+#include "allocator/backend.h"
+#include "allocator/cuda/cuda_api.h"
+#include "allocator/cuda/cuda_malloc_backend.h"
+#include "allocator/cuda/cuda_vmm_backend.h"
+#include "plugin/cuda/arena_directory.h"
+#include "plugin/cuda/torch_versions.h"
+
+namespace stowage::plugin {
+namespace {
+
+using ArenaResult = Result<std::unique_ptr<allocator::Arena>>;
+
+template <class Backend>
+ArenaResult open_arena(int device, Bytes reserved, Bytes mapped) {
+  Result<Backend> backend = Backend::open(device);
+  if (!backend) return backend.error();
+  return allocator::make_arena(std::move(*backend), reserved, mapped);
+}
+
+}  // namespace
+
+CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream,
+                   const std::atomic<int>& captures, const Settings& settings)
+    : index_(index), owner_(owner), upstream_(upstream), captures_(captures), settings_(settings) {}
+
+CudaPort::~CudaPort() {
+  for (auto& [id, fence] : fences_) {
+    if (fence.event != nullptr) static_cast<void>(cudaEventDestroy(fence.event));
+  }
+  for (cudaEvent_t event : free_events_) static_cast<void>(cudaEventDestroy(event));
+}
+
+TraceInfo CudaPort::describe() {
+  TraceInfo info;
+  info.device = DeviceKind::kCuda;
+  info.device_index = static_cast<std::uint32_t>(index_);
+  info.torch_version = built_torch_version();
+  info.job = settings_.job;
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, index_) == cudaSuccess) {
+    info.device_name = properties.name;
+    info.device_memory = Bytes{properties.totalGlobalMem};
+  } else {
+    static_cast<void>(cudaGetLastError());
+  }
+  return info;
+}
+
+ArenaResult CudaPort::map_arena(Bytes bytes) {
+  const c10::cuda::CUDAGuard guard(index_);
+  // Address space is plenty: room for every later plan of this device, so that the arena grows in place.
+  const Bytes whole = describe().device_memory;
+  ArenaResult arena =
+      settings_.arena == ArenaBackend::kVmm
+          ? open_arena<allocator::CudaVmmBackend>(index_, whole > bytes ? whole : bytes, bytes)
+          : open_arena<allocator::CudaMallocBackend>(index_, bytes, bytes);
+  if (!arena) return arena;
+  arena = list_arena(owner_, std::move(*arena));
+  if (!arena) return arena;
+  if (Status shared = share_with_peers(**arena); !shared) return shared.error();
+  return arena;
+}
+
+Status CudaPort::share_with_peers(const allocator::Arena& arena) {
+  const std::lock_guard lock(peers_mutex_);
+  for (const c10::DeviceIndex peer : peers_) {
+    if (Status shared = share(arena.base(), arena.mapped(), peer); !shared) return shared;
+  }
+  return {};
+}
+
+Status CudaPort::add_peer(c10::DeviceIndex peer) {
+  {
+    const std::lock_guard lock(peers_mutex_);
+    for (const c10::DeviceIndex known : peers_) {
+      if (known == peer) return {};
+    }
+    peers_.push_back(peer);
+  }
+  for (const ArenaEntry* entry : arena_directory().arenas_of(owner_)) {
+    const Bytes mapped{entry->mapped.load(std::memory_order_relaxed)};
+    if (Status shared = share(entry->ledger.base(), mapped, peer); !shared) return shared;
+  }
+  return {};
+}
+
+Status CudaPort::share(void* base, Bytes mapped, c10::DeviceIndex peer) {
+  if (!is_expandable() || mapped == Bytes{0}) return {};  // memory of cudaMalloc needs no access of its own
+  const auto api = allocator::CudaApi::load();
+  if (!api) return api.error();
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = peer;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUresult status = (*api)->set_access(reinterpret_cast<CUdeviceptr>(base), mapped.value(), &access, 1);
+  if (status == CUDA_SUCCESS) return {};
+  return Error{ErrorCode::kUnsupported, (*api)->describe("opening the arena to a peer device", status)};
+}
+
+void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
+
+UpstreamUse CudaPort::upstream_use() {
+  if (!upstream_.initialized()) return {};
+  const auto stats = upstream_.getDeviceStats(index_);
+  return {Bytes{static_cast<std::uint64_t>(stats.allocated_bytes[0].current)},
+          Bytes{static_cast<std::uint64_t>(stats.reserved_bytes[0].current)}};
+}
+
+std::uint64_t CudaPort::record_fence(StreamId stream) {
+  cudaEvent_t event = nullptr;
+  if (captures_.load(std::memory_order_acquire) == 0) {
+    event = take_event();
+    if (event != nullptr && !record(event, stream)) {
+      const std::lock_guard lock(fences_mutex_);
+      free_events_.push_back(std::exchange(event, nullptr));
+    }
+  }
+  const std::lock_guard lock(fences_mutex_);
+  fences_.emplace(next_fence_, Fence{event, stream});
+  return next_fence_++;
+}
+
+bool CudaPort::fence_passed(std::uint64_t id) {
+  if (captures_.load(std::memory_order_acquire) != 0) return false;
+  const std::lock_guard lock(fences_mutex_);
+  const auto found = fences_.find(id);
+  if (found == fences_.end()) return true;
+  Fence& fence = found->second;
+  if (fence.event == nullptr) {
+    // Put off by a capture. The later point in the stream is a safe one.
+    fence.event = free_events_.empty() ? new_event() : free_events_.back();
+    if (!free_events_.empty()) free_events_.pop_back();
+    if (fence.event == nullptr || record(fence.event, fence.stream)) return false;
+    free_events_.push_back(std::exchange(fence.event, nullptr));
+    return false;
+  }
+  const cudaError_t status = cudaEventQuery(fence.event);
+  if (status != cudaSuccess) {
+    // Not ready, or a failure of the job's that the job will hear of itself. Either way not passed.
+    if (status == cudaErrorNotReady) static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  free_events_.push_back(fence.event);
+  fences_.erase(found);
+  return true;
+}
+
+cudaEvent_t CudaPort::take_event() {
+  {
+    const std::lock_guard lock(fences_mutex_);
+    if (!free_events_.empty()) {
+      cudaEvent_t event = free_events_.back();
+      free_events_.pop_back();
+      return event;
+    }
+  }
+  return new_event();
+}
+
+cudaEvent_t CudaPort::new_event() const {
+  const c10::cuda::CUDAGuard guard(index_);
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess) return event;
+  static_cast<void>(cudaGetLastError());
+  return nullptr;
+}
+
+bool CudaPort::record(cudaEvent_t event, StreamId stream) {
+  const c10::cuda::CUDAGuard guard(index_);
+  if (cudaEventRecord(event, static_cast<cudaStream_t>(streams_.handle_of(stream))) == cudaSuccess)
+    return true;
+  static_cast<void>(cudaGetLastError());
+  return false;
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,80 @@
+// A CUDA device as the session needs it: the arena, fences as pooled events, and what upstream holds.
+//
+// Arenas made here enter the process-wide directory of arena ranges (arena_directory.h), by which a bare
+// pointer finds its way back to its device. Fences are not touched while a graph is being captured: querying
+// or recording an event then would break the capture, so they count as not passed until it is over. Thread
+// safety: every member, from any thread.
+#pragma once
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "plugin/cuda/stream_table.h"
+#include "plugin/device_port.h"
+#include "plugin/settings.h"
+
+namespace stowage::plugin {
+
+struct CudaDevice;
+
+class CudaPort final : public DevicePort {
+ public:
+  using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
+
+  /// `owner` is what the arenas of this port belong to. All of them outlive the port.
+  CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, const std::atomic<int>& captures,
+           const Settings& settings);
+  ~CudaPort() override;
+
+  TraceInfo describe() override;
+  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
+  void release_upstream_cache() override;
+  UpstreamUse upstream_use() override;
+  std::uint64_t record_fence(StreamId stream) override;
+  bool fence_passed(std::uint64_t fence) override;
+
+  /// Lets `peer` reach this device's arenas, present and to come. Error: kUnsupported, as the driver says it.
+  Status add_peer(c10::DeviceIndex peer);
+  /// Opens what is mapped of `arena` to all peers so far. Error: as add_peer.
+  Status share_with_peers(const allocator::Arena& arena);
+  /// True if arenas are mapped memory, which legacy IPC refuses and which needs peers to be let in.
+  [[nodiscard]] bool is_expandable() const { return settings_.arena == ArenaBackend::kVmm; }
+  /// The device's streams; the adaptor looks them up here.
+  StreamTable& streams() { return streams_; }
+
+ private:
+  struct Fence {
+    cudaEvent_t event = nullptr;  ///< null: not recorded yet, since a capture was underway
+    StreamId stream{0};
+  };
+  Status share(void* base, Bytes mapped, c10::DeviceIndex peer);
+  /// An event from the pool, or a new one; null if CUDA has none.
+  cudaEvent_t take_event();
+  [[nodiscard]] cudaEvent_t new_event() const;
+  /// Records `event` behind the work of `stream` so far. A failure leaves it to the next query.
+  bool record(cudaEvent_t event, StreamId stream);
+
+  c10::DeviceIndex index_;
+  CudaDevice& owner_;
+  Upstream& upstream_;
+  const std::atomic<int>& captures_;  ///< graph captures and private pools underway on this device
+  Settings settings_;
+  StreamTable streams_;
+
+  std::mutex peers_mutex_;
+  std::vector<c10::DeviceIndex> peers_;
+
+  std::mutex fences_mutex_;
+  std::unordered_map<std::uint64_t, Fence> fences_;
+  std::vector<cudaEvent_t> free_events_;
+  std::uint64_t next_fence_ = 1;
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,62 @@
+#include "plugin/cuda/torch_versions.h"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+
+// Of libtorch_cpu, stable across releases: the loaded torch's TORCH_ABI_VERSION (major and minor in the top
+// bytes).
+extern "C" std::uint64_t aoti_torch_abi_version();
+
+#define STOWAGE_TEXT_(x) #x
+#define STOWAGE_TEXT(x) STOWAGE_TEXT_(x)
+
+namespace stowage::plugin {
+namespace {
+
+Error mismatch(const std::string& running) {
+  return {ErrorCode::kUnsupported,
+          "Stowage was built for torch " + std::string(built_torch_version()) +
+              " but this process runs torch " + running +
+              ": install Stowage again under this torch (pip install --force-reinstall --no-deps stowage); "
+              "the job goes on without it"};
+}
+
+Status check(unsigned major, unsigned minor, const std::string& running) {
+  if (major == TORCH_VERSION_MAJOR && minor == TORCH_VERSION_MINOR) return {};
+  return mismatch(running);
+}
+
+/// Reads a number at the front of `text` and drops it and one '.' after it.
+bool take_number(std::string_view& text, unsigned& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (!text.empty() && text.front() == '.') text.remove_prefix(1);
+  return true;
+}
+
+}  // namespace
+
+const char* built_torch_version() {
+  return STOWAGE_TEXT(TORCH_VERSION_MAJOR) "." STOWAGE_TEXT(TORCH_VERSION_MINOR) "." STOWAGE_TEXT(
+      TORCH_VERSION_PATCH);
+}
+
+Status check_torch_version(std::string_view running) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  std::string_view rest = running;
+  if (!take_number(rest, major) || !take_number(rest, minor))
+    return mismatch('"' + std::string(running) + '"');
+  return check(major, minor, std::string(running));
+}
+
+Status check_loaded_torch() {
+  const std::uint64_t version = aoti_torch_abi_version();
+  const auto major = static_cast<unsigned>(version >> 56 & 0xff);
+  const auto minor = static_cast<unsigned>(version >> 48 & 0xff);
+  return check(major, minor, std::to_string(major) + "." + std::to_string(minor));
+}
+
+}  // namespace stowage::plugin

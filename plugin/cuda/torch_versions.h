@@ -1,0 +1,40 @@
+// Everything that differs between the torch releases the adaptor is built against (2.11 to 2.15), in one
+// place.
+//
+// CUDAAllocator gains virtuals in nearly every release and their order in the vtable shifts, so a build
+// serves exactly one minor release; check_torch_version refuses any other before an object of ours is handed
+// out.
+#pragma once
+
+#include <torch/headeronly/version.h>
+
+#include <string_view>
+
+#include "core/result.h"
+
+#define STOWAGE_TORCH_AT_LEAST(major, minor) \
+  (TORCH_VERSION_MAJOR > (major) || (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
+
+#if !STOWAGE_TORCH_AT_LEAST(2, 11)
+#error "Stowage needs torch 2.11 or newer: install one and build again"
+#endif
+
+/// 2.12: attachOomRejectionObserver (pure), getContextForPointer.
+#define STOWAGE_TORCH_OOM_REJECTION STOWAGE_TORCH_AT_LEAST(2, 12)
+/// 2.13: markCaptureBegin/End and allocateWithAddress.
+#define STOWAGE_TORCH_CAPTURE_MARKS STOWAGE_TORCH_AT_LEAST(2, 13)
+#define STOWAGE_TORCH_ALLOCATE_AT STOWAGE_TORCH_AT_LEAST(2, 13)
+/// 2.14: supportsUserMetadata and annotateMemory.
+#define STOWAGE_TORCH_ANNOTATIONS STOWAGE_TORCH_AT_LEAST(2, 14)
+
+namespace stowage::plugin {
+
+/// "major.minor.patch" of the torch that this library was built for.
+const char* built_torch_version();
+/// Refuses a torch of another minor release. `running` is torch.__version__, such as "2.11.0+cu130".
+/// Error: kUnsupported, naming both versions and the way out.
+Status check_torch_version(std::string_view running);
+/// The same for the torch that is loaded in this process.
+Status check_loaded_torch();
+
+}  // namespace stowage::plugin
