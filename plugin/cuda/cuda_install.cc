@@ -10,6 +10,7 @@
 
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/torch_versions.h"
+#include "plugin/notice.h"
 
 namespace stowage::plugin {
 namespace {
@@ -116,14 +117,15 @@ Status install_cuda(const Settings& settings) {
   });
 }
 
-Status uninstall_cuda() {
-  return contained([]() -> Status {
+void remove_cuda() {
+  const Status removed = contained([]() -> Status {
     CudaAdaptor* ours = cuda_adaptor();
     if (ours == nullptr) return {};
     ours->deactivate();
     if (torch_cuda::get() == ours && ours->unreferenced()) put_in_place(&ours->upstream());
     return {};
   });
+  if (!removed) warn("giving the CUDA allocator back: " + removed.error().message);
 }
 
 bool cuda_installed() {

@@ -18,8 +18,8 @@ Status install_cuda(const Settings& settings);
 /// Stops serving and gives PyTorch its allocator back. What lies in the arena stays valid and freeable; as
 /// long as any of it, or upstream memory handed out under Stowage's deleter, is alive, the adaptor stays in
 /// place and hands every request on as it is.
-Status uninstall_cuda();
-/// True between a successful install and uninstall.
+void remove_cuda();
+/// True between a successful install_cuda and remove_cuda.
 bool cuda_installed();
 /// True if installed and no longer in the way of torch.cuda, because someone else put an allocator in after
 /// us.
