@@ -1,4 +1,7 @@
 // What a session needs of its device. Implemented by the CUDA adaptor and the CPU adaptor.
+//
+// Thread safety: every member may be called from any thread. The session calls them with no lock of its own
+// held.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +12,13 @@
 
 namespace stowage::plugin {
 
-/// Bytes that PyTorch's own allocator holds: given to tensors, and taken from the device.
+/// Bytes that PyTorch's own allocator holds: given to tensors, and taken from the device. Arena bytes do not
+/// count.
 struct UpstreamUse {
   Bytes allocated{0};
   Bytes reserved{0};
+  Bytes peak_allocated{0};  ///< highest so far; 0 when the device cannot tell
+  Bytes peak_reserved{0};   ///< highest so far; 0 when the device cannot tell
 };
 
 class DevicePort {

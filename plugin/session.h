@@ -1,8 +1,10 @@
-// Moves one device's job along: Recording → Planning → Planned → (diverged) → Recording …, as in docs/design.md.
-// A conductor: recorder, planner and planned allocator do the work; adaptors (cuda_adaptor.h, cpu_adaptor.h) call in.
+// Moves one device's job along: Recording → Planning → Planned → (diverged) → Recording …, as in
+// docs/design.md. A conductor: recorder, planner and planned allocator do the work; adaptors (cuda_adaptor.h,
+// cpu_adaptor.h) call in.
 //
-// Thread safety: every member may be called from any thread. Upstream is never called with a lock of ours held.
-// No exception leaves a member; a failure inside becomes one warning and the state kOff, and the job goes on unplanned.
+// Thread safety: every member may be called from any thread. Upstream is never called with a lock of ours
+// held. No exception leaves a member; a failure inside becomes one warning and the state kOff, and the job
+// goes on unplanned.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 
 #include "core/trace.h"
 #include "plugin/device_port.h"
+#include "plugin/plan_source.h"
 #include "plugin/settings.h"
 
 namespace stowage::plugin {
@@ -20,17 +23,19 @@ const char* to_string(SessionState state);
 
 class Session {
  public:
-  /// `port` must outlive the session.
-  Session(DevicePort& port, const Settings& settings);
+  /// Begins to record at once and joins the process's sessions (registry.h), which hear of optimizer steps
+  /// and forks. `port` must outlive the session. `plans` is for tests; by default the background planner.
+  Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans = nullptr);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// The planned address for a request of `bytes` > 0, or nullptr: the caller serves it upstream and then calls
-  /// on_upstream_alloc. The hot path.
+  /// The planned address for a request of `bytes` > 0, or nullptr: the caller serves it upstream and then
+  /// calls on_upstream_alloc. The hot path.
   void* try_allocate(Bytes bytes, StreamId stream);
   void on_upstream_alloc(void* address, Bytes bytes, StreamId stream);
-  /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted here).
+  /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted
+  /// here).
   bool free(void* address);
   /// True if `address` lies in the arena.
   [[nodiscard]] bool owns(const void* address) const noexcept;
@@ -44,9 +49,11 @@ class Session {
   void on_optimizer_begin();
 
   [[nodiscard]] SessionState state() const;
-  [[nodiscard]] Bytes arena_bytes() const;       ///< mapped
+  [[nodiscard]] const TraceInfo& info() const;  ///< the device, as it was when the session was made
+  [[nodiscard]] Bytes arena_bytes() const;      ///< mapped
   [[nodiscard]] Bytes arena_live_bytes() const;
-  [[nodiscard]] Bytes peak_bytes() const;        ///< of arena and upstream together since reset_peak
+  [[nodiscard]] Bytes peak_bytes()
+      const;  ///< of arena and upstream together since reset_peak; 0 without arena
   void reset_peak();
   /// The report as a JSON object; keys in docs/report.md.
   [[nodiscard]] std::string report_json() const;
@@ -54,9 +61,14 @@ class Session {
   Status save_trace(const std::string& path) const;
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
+  /// stop(), and waits until the planner's thread is done with us. For the process's end.
+  void stop_and_wait();
+  /// In a forked child: off from now on, without taking a lock. Frees of arena addresses become no-ops.
+  void after_fork() noexcept;
+
+  struct State;  ///< session_state.h
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

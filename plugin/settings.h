@@ -21,6 +21,8 @@ namespace stowage::plugin {
 enum class ArenaBackend : std::uint8_t { kVmm, kMalloc };
 /// Which allocators are taken over. kAuto: CUDA's where a CUDA driver is found, else the CPU's.
 enum class Devices : std::uint8_t { kAuto, kCuda, kCpu, kBoth };
+/// What is made to fail on purpose, so that tests see that the job goes on.
+enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena };
 
 struct Settings {
   bool enable = false;                      ///< STOWAGE: take part in this process at all
@@ -42,7 +44,8 @@ struct Settings {
   std::string trace;                        ///< STOWAGE_TRACE: file the recorded trace is written to at exit
   std::string plan_cache;                   ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs
   std::string job;                          ///< STOWAGE_JOB: name put into traces, for people
-  std::uint64_t verbose = 0;  ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
+  std::uint64_t verbose = 0;   ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
+  Fault fault = Fault::kNone;  ///< STOWAGE_FAULT: for tests
 };
 
 /// Settings from the environment `environment` (pairs of name and value; names that are not ours are
@@ -63,7 +66,7 @@ struct SettingRow {
 };
 /// All settings in table order with their values in `settings`.
 std::vector<SettingRow> list_settings(const Settings& settings);
-/// list_settings as a JSON array of objects with SettingRow's field names.
+/// list_settings as a JSON array of objects: variable, key, value, default, bounds, help.
 std::string settings_json(const Settings& settings);
 
 }  // namespace stowage::plugin

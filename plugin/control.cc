@@ -1,0 +1,136 @@
+#include "plugin/control.h"
+
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "plugin/doors.h"
+#include "plugin/finish.h"
+#include "plugin/notice.h"
+#include "plugin/registry.h"
+#include "plugin/report.h"
+#include "plugin/session.h"
+#include "plugin/settings.h"
+
+namespace stowage::plugin {
+namespace {
+
+thread_local std::string last_error;
+thread_local std::string answer;
+
+std::mutex& control_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+int failed(const Error& error) {
+  last_error = error.message;
+  return 1;
+}
+
+int result_of(const Status& status) { return status.ok() ? 0 : failed(status.error()); }
+
+// No exception crosses the C interface.
+template <class Work>
+int guarded(Work work) noexcept try {
+  last_error.clear();
+  return result_of(work());
+} catch (const std::exception& error) {
+  return failed({ErrorCode::kInternal, error.what()});
+}
+
+template <class Work>
+const char* told(Work work) noexcept try {
+  answer = work();
+  return answer.c_str();
+} catch (const std::exception& error) {
+  failed({ErrorCode::kInternal, error.what()});
+  return nullptr;
+}
+
+Status enable(const Settings& settings) {
+  const std::lock_guard lock(control_mutex());
+  set_verbosity(settings.verbose);
+  if (Status opened = open_doors(settings); !opened) return opened;
+  finish_at_exit(settings);
+  return {};
+}
+
+std::string name_of(const TraceInfo& info) {
+  const std::string kind = info.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  return kind + ":" + std::to_string(info.device_index);
+}
+
+Status save_trace_of(const std::string& path, const std::string& device) {
+  const std::vector<Session*> sessions = all_sessions();
+  for (auto at = sessions.rbegin(); at != sessions.rend(); ++at) {  // the newest of a device
+    const std::string name = name_of((*at)->info());
+    if (device.empty() || name == device || name == device + ":0") return (*at)->save_trace(path);
+  }
+  return Error{ErrorCode::kNotFound, "nothing was recorded" + (device.empty() ? "" : " on " + device) +
+                                         "; enable Stowage and run some iterations first"};
+}
+
+}  // namespace
+}  // namespace stowage::plugin
+
+using namespace stowage;          // the C functions below are all that follows
+using namespace stowage::plugin;  // NOLINT(google-build-using-namespace)
+
+int stowage_enable(const char* overrides) {
+  return guarded([&]() -> Status {
+    const Result<Settings> settings = read_settings(overrides == nullptr ? "" : overrides);
+    return settings.ok() ? enable(*settings) : Status(settings.error());
+  });
+}
+
+void stowage_autoload() {
+  const int status = guarded([]() -> Status {
+    const Result<Settings> settings = read_settings();
+    if (!settings.ok()) return settings.error();
+    return settings->enable ? enable(*settings) : Status();
+  });
+  if (status != 0) warn(last_error + "; the job goes on without Stowage");
+}
+
+int stowage_disable() {
+  return guarded([]() -> Status {
+    const std::lock_guard lock(control_mutex());
+    close_doors();
+    return {};
+  });
+}
+
+int stowage_step() {
+  return guarded([]() -> Status {
+    for (Session* session : all_sessions()) session->on_mark(MarkSource::kUser);
+    return {};
+  });
+}
+
+const char* stowage_report() {
+  return told([] { return process_report_json(); });
+}
+
+const char* stowage_report_text(const char* json) {
+  return told([&] { return report_text(json == nullptr ? process_report_json() : std::string(json)); });
+}
+
+int stowage_save_trace(const char* path, const char* device) {
+  return guarded([&] { return save_trace_of(path == nullptr ? "" : path, device == nullptr ? "" : device); });
+}
+
+const char* stowage_settings(const char* overrides) {
+  const Result<Settings> settings = read_settings(overrides == nullptr ? "" : overrides);
+  if (settings.ok()) return told([&] { return settings_json(*settings); });
+  failed(settings.error());
+  return nullptr;
+}
+
+void stowage_finish() { finish(); }
+const char* stowage_version() { return STOWAGE_VERSION; }
+const char* stowage_torch_version() { return TORCH_VERSION; }
+const char* stowage_last_error() { return last_error.c_str(); }

@@ -1,0 +1,43 @@
+// The library's C interface: what Python (ctypes), the preload shim and tests call. Plain C types only.
+//
+// Functions that return int give 0 for success; else stowage_last_error() says in one sentence what happened
+// and what to do. Strings that are returned belong to the library and are good until the calling thread's
+// next call. Thread safety: any thread. No exception leaves a function.
+#pragma once
+
+#define STOWAGE_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Takes part in this process: installs the adaptors that the settings name. `overrides`: key=value lines
+/// over the environment, may be null. Enabling what is enabled changes nothing.
+STOWAGE_API int stowage_enable(const char* overrides);
+/// The way in that may never fail: does what the environment asks (STOWAGE), with a warning where that cannot
+/// be done.
+STOWAGE_API void stowage_autoload(void);
+/// Puts PyTorch's own allocators back. Live tensors stay valid.
+STOWAGE_API int stowage_disable(void);
+/// The user says that an iteration ended; from then on nothing else counts as the end of one.
+STOWAGE_API int stowage_step(void);
+/// The report as JSON; keys in docs/report.md.
+STOWAGE_API const char* stowage_report(void);
+/// A report as text; null: the present one.
+STOWAGE_API const char* stowage_report_text(const char* json);
+/// Writes the recorded trace of `device` ("cpu", "cuda", "cuda:1"; null: the only one) to a file.
+STOWAGE_API int stowage_save_trace(const char* path, const char* device);
+/// All settings as JSON, with the values that the environment and `overrides` (may be null) give; null on a
+/// bad one.
+STOWAGE_API const char* stowage_settings(const char* overrides);
+/// Writes the report and the trace that the settings ask for, and stops. Runs by itself when the process
+/// ends; once.
+STOWAGE_API void stowage_finish(void);
+STOWAGE_API const char* stowage_version(void);
+/// The torch that the library was built for, such as "2.11.0".
+STOWAGE_API const char* stowage_torch_version(void);
+STOWAGE_API const char* stowage_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,122 @@
+#include "plugin/cpu/cpu_adaptor.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "plugin/cpu/cpu_port.h"
+#include "plugin/torch_observers.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint8_t kPriority = 1;  // upstream registers with 0
+
+// A session; those of earlier installs stay, since tensors of theirs may be alive.
+struct Station {
+  Station(CpuPort& port, const Settings& settings) : session(port, settings) {}
+  Session session;
+  Station* older = nullptr;
+};
+
+class CpuAdaptor final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override { return &delete_any; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+
+  Status install(const Settings& settings);
+  void remove();
+  Session* session() const { return installed_.load() ? &latest_.load()->session : nullptr; }
+
+ private:
+  static void delete_any(void* address);
+  bool free_in_older(void* address) const;
+
+  std::mutex making_;
+  c10::Allocator* upstream_ = nullptr;  // written once, before the first install is seen, as is port_
+  CpuPort* port_ = nullptr;
+  std::atomic<Station*> latest_{nullptr};
+  std::atomic<bool> installed_{false};
+};
+
+CpuAdaptor& adaptor() {
+  static auto* instance = new CpuAdaptor;
+  return *instance;
+}
+
+c10::DataPtr CpuAdaptor::allocate(std::size_t bytes) {
+  constexpr StreamId kOnlyStream{0};
+  const c10::Device cpu(c10::kCPU);
+  if (bytes == 0) return {nullptr, nullptr, &delete_any, cpu};
+  Station& station = *latest_.load(std::memory_order_acquire);
+  if (void* planned = station.session.try_allocate(Bytes(bytes), kOnlyStream)) {
+    c10::profiledCPUMemoryReporter().New(planned, bytes);
+    return {planned, planned, &delete_any, cpu};
+  }
+  c10::DataPtr data = upstream_->allocate(bytes);  // may throw; upstream also tells the profiler
+  void* const address = data.release_context();
+  port_->note_taken(address);
+  station.session.on_upstream_alloc(address, Bytes(bytes), kOnlyStream);
+  return {address, address, &delete_any, cpu};
+}
+
+void CpuAdaptor::delete_any(void* address) {
+  if (address == nullptr) return;
+  const CpuAdaptor& self = adaptor();
+  Station& station = *self.latest_.load(std::memory_order_acquire);
+  // The profiler forgets it first: once freed, the address may be somebody else's.
+  if (station.session.owns(address)) c10::profiledCPUMemoryReporter().Delete(address);
+  if (self.free_in_older(address) || station.session.free(address)) return;
+  self.port_->note_given_back(address);
+  self.upstream_->raw_deleter()(address);
+}
+
+bool CpuAdaptor::free_in_older(void* address) const {
+  for (Station* one = latest_.load(std::memory_order_acquire)->older; one != nullptr; one = one->older) {
+    if (!one->session.owns(address)) continue;
+    c10::profiledCPUMemoryReporter().Delete(address);
+    one->session.free(address);
+    return true;
+  }
+  return false;
+}
+
+Status CpuAdaptor::install(const Settings& settings) {
+  const std::lock_guard lock(making_);
+  if (installed_.load()) return {};
+  c10::Allocator* const present = c10::GetAllocator(c10::kCPU);
+  if (present != this) {
+    if (present->raw_deleter() == nullptr)
+      return Error{ErrorCode::kUnsupported,
+                   "the CPU allocator in place cannot be wrapped: it has no raw deleter"};
+    if (upstream_ == nullptr) upstream_ = present;
+  }
+  if (port_ == nullptr) port_ = new CpuPort(settings.job);
+  observe_torch();
+  auto* station = new Station(*port_, settings);
+  station->older = latest_.load();
+  latest_.store(station, std::memory_order_release);
+  installed_.store(true);
+  c10::SetAllocator(c10::kCPU, this, kPriority);
+  return {};
+}
+
+void CpuAdaptor::remove() {
+  const std::lock_guard lock(making_);
+  if (!installed_.exchange(false)) return;
+  if (c10::GetAllocator(c10::kCPU) == this) c10::SetAllocator(c10::kCPU, upstream_, kPriority);
+  latest_.load()->session.stop();
+}
+
+}  // namespace
+
+Status install_cpu(const Settings& settings) { return adaptor().install(settings); }
+void remove_cpu() { adaptor().remove(); }
+Session* cpu_session() { return adaptor().session(); }
+
+}  // namespace stowage::plugin

@@ -1,0 +1,24 @@
+// PyTorch's CPU allocator with Stowage in front: planned requests come from the arena, all else is
+// upstream's.
+//
+// All data is handed out under one constant deleter with context == data, as raw_allocate demands. Data that
+// upstream handed out before the install keeps upstream's deleter. Addresses are aligned to 64 bytes as
+// upstream's are. Thread safety: every member, from any thread. The adaptor is never destroyed: tensors die
+// after static destruction.
+#pragma once
+
+#include "core/result.h"
+#include "plugin/session.h"
+#include "plugin/settings.h"
+
+namespace stowage::plugin {
+
+/// Puts a fresh session in front of PyTorch's CPU allocator. A second install without a remove in between
+/// does nothing. Error: kUnsupported when the CPU allocator in place has no raw deleter.
+Status install_cpu(const Settings& settings);
+/// Puts upstream back. Tensors in the arena stay valid until they are freed.
+void remove_cpu();
+/// The session in place, or nullptr.
+Session* cpu_session();
+
+}  // namespace stowage::plugin

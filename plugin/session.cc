@@ -1,0 +1,292 @@
+#include "plugin/session.h"
+
+#include <exception>
+#include <utility>
+
+#include "plugin/notice.h"
+#include "plugin/observers.h"
+#include "plugin/registry.h"
+#include "plugin/session_state.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint32_t kAllocationsPerPoll = 16;
+
+// Period marks count until an optimizer is seen, and both until the user marks iterations himself.
+int rank(MarkSource source) {
+  switch (source) {
+    case MarkSource::kPeriod:
+      return 0;
+    case MarkSource::kOptimizer:
+      return 1;
+    case MarkSource::kUser:
+      return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+const char* to_string(SessionState state) {
+  switch (state) {
+    case SessionState::kRecording:
+      return "recording";
+    case SessionState::kPlanning:
+      return "planning";
+    case SessionState::kPlanned:
+      return "planned";
+    case SessionState::kOff:
+      return "off";
+  }
+  return "unknown";
+}
+
+Session::State::State(DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source)
+    : port(device_port), settings(chosen), info(device_port.describe()), plans(std::move(source)) {}
+
+Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
+    : state_(std::make_unique<State>(port, settings, std::move(plans))) {
+  state_->start_recording(settings.record_ops);
+  add_session(this);
+}
+
+Session::~Session() {
+  remove_session(this);
+  stop_and_wait();
+}
+
+// ---- the hot path
+
+void* Session::try_allocate(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
+  if (planned == nullptr) return nullptr;
+  if (state.uses.any_waiting() &&
+      state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
+    state.complete_frees();
+  void* address = planned->allocate(round_up(bytes), stream);
+  if (address == nullptr) return nullptr;
+  if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
+    recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  return address;
+}
+
+void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  if (address == nullptr || bytes.value() == 0) return;
+  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  // Upstream saw the streams pass before we did: the old free is complete, or it would not hand the address
+  // out.
+  if (state.uses.any_waiting() && state.uses.forget(address) && recorder)
+    recorder->on_free_completed(address);
+  if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  if (allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
+    const UpstreamUse use = state.port.upstream_use();
+    planned->set_outside_bytes(use.allocated);
+    state.note_reserved(use.reserved);
+  }
+}
+
+bool Session::free(void* address) {
+  State& state = *state_;
+  allocator::PlannedAllocator* owner = state.owner.load(std::memory_order_acquire);
+  const bool ours = owner != nullptr && owner->owns(address);
+  if (state.forked.load(std::memory_order_relaxed)) return ours;
+  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  const std::vector<StreamId> streams = state.uses.take(address);
+  if (!streams.empty()) {
+    if (recorder) recorder->on_free_requested(address);
+    state.free_later(address, ours, streams);
+    return ours;
+  }
+  if (recorder) recorder->on_free(address);
+  if (ours) owner->free(address);
+  return ours;
+}
+
+bool Session::owns(const void* address) const noexcept {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  return owner != nullptr && owner->owns(address);
+}
+
+Bytes Session::size_of(const void* address) const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
+  return owner->size_of(address);
+}
+
+bool Session::record_stream(void* address, StreamId stream) {
+  State& state = *state_;
+  const bool ours = owns(address);
+  if (state.forked.load(std::memory_order_relaxed)) return ours;
+  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  if (recorder) recorder->on_cross_stream_use(address, stream);
+  if (ours || recorder) state.uses.note(address, stream);
+  return ours;
+}
+
+// ---- frees that wait for other streams
+
+void Session::State::free_later(void* address, bool in_arena, const std::vector<StreamId>& streams) {
+  StreamUses::Waiting waiting{address, in_arena, {}};
+  for (const StreamId stream : streams) waiting.fences.push_back(port.record_fence(stream));
+  if (in_arena) {
+    allocator::PlannedAllocator* planned_allocator = owner.load(std::memory_order_acquire);
+    planned_allocator->hold(address);
+    planned_allocator->free(address);
+  }
+  uses.wait(std::move(waiting));
+}
+
+void Session::State::complete_frees() {
+  if (!uses.any_waiting()) return;
+  tracer::Recorder* recorder = recording.load(std::memory_order_acquire);
+  for (const StreamUses::Waiting& done : uses.passed(port)) {
+    if (done.address == nullptr) continue;
+    if (recorder) recorder->on_free_completed(done.address);
+    if (done.in_arena) owner.load(std::memory_order_acquire)->release(done.address);
+  }
+}
+
+// ---- marks
+
+void Session::on_mark(MarkSource source) {
+  State& state = *state_;
+  if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
+    return;
+  try {
+    state.mark(source);
+  } catch (const std::exception& error) {
+    state.fail({ErrorCode::kInternal, error.what()});
+  }
+  state.leave();
+}
+
+void Session::State::leave() {
+  busy.clear(std::memory_order_release);
+  busy.notify_all();
+}
+
+void Session::State::mark(MarkSource source) {
+  const SessionState now = state.load(std::memory_order_relaxed);
+  if (now == SessionState::kOff) return give_back_arena();
+  if (rank(source) < rank(best_source)) return;
+  if (rank(source) > rank(best_source)) {
+    best_source = source;
+    if (now != SessionState::kRecording) return back_to_recording();
+    if (recorded_marks > 0)
+      recorders.back()->clear();  // what was marked otherwise does not mix with what comes
+    recorded_marks = 0;
+  }
+  {
+    const std::lock_guard lock(facts_mutex);
+    ++facts.iterations;
+  }
+  complete_frees();
+  switch (now) {
+    case SessionState::kRecording:
+      return recording_mark(source);
+    case SessionState::kPlanning:
+      return planning_mark();
+    case SessionState::kPlanned:
+      return planned_mark(source);
+    case SessionState::kOff:
+      return;
+  }
+}
+
+void Session::on_optimizer_begin() {
+  State& state = *state_;
+  // Optimizer state is born in the first steps and lives for good: let it not settle in pages full of holes.
+  constexpr std::uint64_t kStepsWithNewState = 2;
+  if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
+    return;
+  const bool early = state.state.load(std::memory_order_relaxed) == SessionState::kRecording &&
+                     state.recorded_marks < kStepsWithNewState;
+  try {
+    if (early) state.port.release_upstream_cache();
+  } catch (const std::exception& error) {
+    state.fail({ErrorCode::kInternal, error.what()});
+  }
+  state.leave();
+}
+
+// ---- the end
+
+void Session::State::turn_off(const std::string& reason, bool loud) {
+  serving.store(nullptr, std::memory_order_release);
+  stop_recording();
+  if (plans) plans->cancel();
+  state.store(SessionState::kOff, std::memory_order_release);
+  if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
+  const std::lock_guard lock(facts_mutex);
+  if (facts.reason.empty()) facts.reason = reason;
+}
+
+void Session::State::fail(const Error& error) { turn_off(error.message, true); }
+
+void Session::State::give_back_arena() {
+  allocator::PlannedAllocator* old = owner.load(std::memory_order_relaxed);
+  if (old == nullptr || serving.load(std::memory_order_relaxed) != nullptr || uses.any_waiting()) return;
+  if (old->live_bytes().value() != 0 || !shut_out(*old)) return;
+  if (old->live_bytes().value() != 0) return;
+  owner.store(nullptr, std::memory_order_release);  // before the addresses can become somebody else's
+  arena->retire();
+  arena = nullptr;
+}
+
+bool Session::State::shut_out(allocator::PlannedAllocator& old) {
+  return static_cast<bool>(old.replace_plans({}));  // from here on not even a late caller gets an address
+}
+
+void Session::stop() {
+  State& state = *state_;
+  if (state.forked.load(std::memory_order_relaxed)) return;
+  while (state.busy.test_and_set(std::memory_order_acquire)) state.busy.wait(true);
+  if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
+  state.leave();
+}
+
+void Session::stop_and_wait() {
+  stop();
+  State& state = *state_;
+  if (!state.forked.load(std::memory_order_relaxed)) state.plans.reset();
+}
+
+void Session::after_fork() noexcept {
+  state_->forked.store(true, std::memory_order_relaxed);
+  state_->serving.store(nullptr, std::memory_order_relaxed);
+  state_->recording.store(nullptr, std::memory_order_relaxed);
+  state_->state.store(SessionState::kOff, std::memory_order_relaxed);
+}
+
+// ---- numbers
+
+SessionState Session::state() const { return state_->state.load(std::memory_order_acquire); }
+
+const TraceInfo& Session::info() const { return state_->info; }
+
+Bytes Session::arena_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  return owner == nullptr ? Bytes(0) : owner->arena().mapped();
+}
+
+Bytes Session::arena_live_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
+  return readable ? owner->live_bytes() : Bytes(0);
+}
+
+Bytes Session::peak_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
+  return readable ? owner->peak_bytes() : Bytes(0);
+}
+
+void Session::reset_peak() {
+  allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (owner != nullptr && !state_->forked.load(std::memory_order_relaxed)) owner->reset_peak();
+}
+
+}  // namespace stowage::plugin

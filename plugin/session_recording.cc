@@ -1,0 +1,165 @@
+// Recording → Planning → Planned.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "plugin/notice.h"
+#include "plugin/observers.h"
+#include "plugin/plan_cache.h"
+#include "plugin/session_state.h"
+#include "plugin/windows.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint32_t kMaxPeriodMarks = 8;
+
+}  // namespace
+
+void Session::State::start_recording(bool with_ops) {
+  stop_recording();
+  tracer::RecorderOptions options;
+  options.max_period_marks = kMaxPeriodMarks;
+  options.max_events = settings.record_events;
+  // A fresh recorder: one that slept would take for alive what was freed meanwhile. Late callers may still
+  // hold the old one, so it is emptied and kept.
+  if (!recorders.empty()) recorders.back()->clear();
+  recorders.push_back(std::make_shared<tracer::Recorder>(info, options));
+  recorded_marks = 0;
+  if (with_ops) observe_ops(recorders.back(), info);
+  recording.store(recorders.back().get(), std::memory_order_release);
+}
+
+void Session::State::stop_recording() {
+  if (!recorders.empty()) unobserve_ops(info);
+  recording.store(nullptr, std::memory_order_release);
+}
+
+void Session::State::recording_mark(MarkSource source) {
+  give_back_arena();
+  tracer::Recorder& recorder = *recorders.back();
+  if (!recorder.on_mark(source)) return;
+  ++recorded_marks;
+  note_before();
+  if (adopt_cached_plan()) return;
+  if (recorder.steady()) return begin_planning();
+  // A job that has not settled by half the limit rarely will: from here on only its allocations are written
+  // down.
+  if (recorded_marks == settings.record_iterations / 2) unobserve_ops(info);
+  if (recorded_marks < settings.record_iterations) return;
+  turn_off("no two of " + std::to_string(recorded_marks) + " iterations made the same allocations", true);
+}
+
+void Session::State::note_before() {
+  const UpstreamUse use = port.upstream_use();
+  const std::lock_guard lock(facts_mutex);
+  facts.reserved_before = std::max({facts.reserved_before, use.reserved, use.peak_reserved});
+  facts.peak_live_before = std::max({facts.peak_live_before, use.allocated, use.peak_allocated});
+  facts.dropped_events = recorders.back()->dropped();
+}
+
+void Session::State::begin_planning() {
+  tracer::Recorder& recorder = *recorders.back();
+  window_marks = std::max(1u, recorder.period_marks());
+  marks_since_window = 0;
+  unobserve_ops(info);
+  complete_ops(recorder, info);
+  auto trace = std::make_shared<const Trace>(recorder.snapshot());
+  {
+    const std::lock_guard lock(facts_mutex);
+    facts.trace = trace;
+    if (trace->steady)
+      facts.peak_live_before =
+          std::max(facts.peak_live_before, peak_live(*trace, trace->steady->begin, trace->steady->end));
+  }
+  planner::PlanOptions options;
+  options.work_limit = settings.plan_work;
+  options.time_limit_s = settings.plan_seconds;
+  if (!plans) plans = make_plan_source(settings.fault);
+  state.store(SessionState::kPlanning, std::memory_order_release);
+  note(1, "planning " + std::to_string(trace->buffers.size()) + " allocations in the background");
+  if (Status status = plans->submit(*trace, std::move(options)); !status) return fail(status.error());
+  planning_mark();
+}
+
+void Session::State::planning_mark() {
+  // The first boundary is the one that recording ended at; it may wait, so that the switch comes at a known
+  // iteration.
+  const bool first = marks_since_window == 0;
+  if (!first && !recorders.back()->on_mark(MarkSource::kUser)) return;
+  if (marks_since_window++ % window_marks != 0) return;
+  const std::chrono::milliseconds wait(first ? settings.plan_wait_ms : 0);
+  std::optional<Result<Plan>> made = plans->poll(wait);
+  if (!made) return;
+  if (!made->ok()) return fail(made->error());
+  if (!settings.plan_cache.empty()) {
+    if (Status saved = store_plan(settings.plan_cache, info, **made); !saved) warn(saved.error().message);
+  }
+  adopt(std::move(**made));
+}
+
+bool Session::State::adopt_cached_plan() {
+  if (settings.plan_cache.empty()) return false;
+  const Trace trace = recorders.back()->snapshot();
+  for (std::uint32_t marks = 1; marks <= kMaxPeriodMarks; ++marks) {
+    const std::optional<Window> window = last_window(trace, marks);
+    if (!window) return false;
+    Result<std::optional<Plan>> found = find_plan(settings.plan_cache, trace, *window);
+    if (!found.ok()) {
+      if (!std::exchange(warned, true)) warn(found.error().message);
+      continue;
+    }
+    if (!found->has_value()) continue;
+    {
+      const std::lock_guard lock(facts_mutex);
+      facts.trace = std::make_shared<const Trace>(trace);
+      facts.peak_live_before = std::max(facts.peak_live_before, peak_live(trace, window->begin, window->end));
+    }
+    window_marks = marks;
+    adopt(std::move(**found));
+    return true;
+  }
+  return false;
+}
+
+void Session::State::adopt(Plan plan) {
+  if (Status valid = plan.validate(); !valid) return fail(valid.error());
+  if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
+  port.release_upstream_cache();
+  if (Status served = serve(plan); !served) return fail(served.error());
+  known_plans.push_back(plan);
+  first_active = known_plans.size() - 1;
+  planned_kinds = {plan.fingerprint};
+  seen.clear();
+  begin_learning();
+  note_plan(plan, true);
+  state.store(SessionState::kPlanned, std::memory_order_release);
+  serving.store(planned.back().get(), std::memory_order_release);
+  note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
+              std::to_string(plan.height.value()) + " bytes (lower bound " +
+              std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");
+}
+
+Status Session::State::serve(const Plan& plan) {
+  if (owner.load() != nullptr) {
+    if (planned.back()->replace_plans({plan})) return {};
+    give_back_arena();
+    if (owner.load() != nullptr)
+      return Error{ErrorCode::kOutOfMemory, "the arena cannot grow while tensors of the old plan live in it"};
+  }
+  if (settings.fault == Fault::kArena)
+    return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
+  Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(plan.height);
+  if (!mapped.ok()) return mapped.error();
+  auto retirable = std::make_unique<RetirableArena>(std::move(*mapped));
+  RetirableArena* const memory = retirable.get();
+  planned.push_back(
+      std::make_unique<allocator::PlannedAllocator>(std::move(retirable), std::vector<Plan>{plan}));
+  arena = memory;
+  const UpstreamUse use = port.upstream_use();
+  planned.back()->set_outside_bytes(use.allocated);
+  owner.store(planned.back().get(), std::memory_order_release);
+  return {};
+}
+
+}  // namespace stowage::plugin

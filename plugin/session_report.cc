@@ -1,0 +1,101 @@
+// The report of a session: keys in docs/report.md.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/format/trace_file.h"
+#include "plugin/session_state.h"
+
+namespace stowage::plugin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Share of what was taken from the device that no tensor used at the peak.
+double fragmentation(Bytes peak, Bytes reserved) {
+  if (reserved.value() == 0 || peak >= reserved) return 0;
+  return 1.0 - static_cast<double>(peak.value()) / static_cast<double>(reserved.value());
+}
+
+std::string hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Json plans_json(const Facts& facts) {
+  Json plans = Json::array();
+  for (std::size_t i = 0; i < facts.plans.size(); ++i) {
+    const Plan& plan = facts.plans[i];
+    plans.push_back({{"fingerprint", hex(plan.fingerprint)},
+                     {"entries", facts.plan_entries[i]},
+                     {"height_bytes", plan.height.value()},
+                     {"lower_bound_bytes", plan.lower_bound.value()},
+                     {"proved_optimal", plan.proved_optimal},
+                     {"technique", plan.technique},
+                     {"planning_ms", static_cast<double>(plan.planning_ns) / 1e6}});
+  }
+  return plans;
+}
+
+void add_counts(Json& json, const allocator::ServeCounts& counts) {
+  json["planned_iterations"] = counts.iterations;
+  json["clean_iterations"] = counts.clean_iterations;
+  json["hits"] = counts.hits;
+  json["planned_upstream"] = counts.planned_upstream;
+  json["misses"] = {
+      {"unexpected", counts.misses[0]}, {"slot_in_use", counts.misses[1]}, {"beyond_plan", counts.misses[2]}};
+  json["last_iteration_misses"] = counts.last_iteration_misses;
+}
+
+}  // namespace
+
+std::string Session::report_json() const {
+  const State& state = *state_;
+  Json json;
+  json["device"] = state.info.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  json["device_index"] = state.info.device_index;
+  json["device_name"] = state.info.device_name;
+  json["state"] = to_string(state.state.load());
+  if (state.forked.load()) return json.dump();
+  const std::lock_guard lock(state.facts_mutex);
+  const Facts& facts = state.facts;
+  json["reason"] = facts.reason;
+  json["iterations"] = facts.iterations;
+  json["switched_at_iteration"] = facts.switched_at;
+  json["replans"] = facts.replans;
+  json["dropped_events"] = facts.dropped_events;
+  const Bytes peak_after = peak_bytes();
+  const Bytes peak = std::max(facts.peak_live_before, peak_after);
+  const Bytes reserved_before = std::max(facts.reserved_before, facts.peak_live_before);
+  const Bytes reserved_after(state.reserved_after.load());
+  json["peak_live_bytes"] = peak.value();
+  json["reserved_before_bytes"] = reserved_before.value();
+  json["reserved_after_bytes"] = reserved_after.value();
+  json["fragmentation_before"] = fragmentation(facts.peak_live_before, reserved_before);
+  json["fragmentation_after"] = fragmentation(peak_after, reserved_after);
+  json["arena_bytes"] = arena_bytes().value();
+  json["arena_live_bytes"] = arena_live_bytes().value();
+  json["plans"] = plans_json(facts);
+  const allocator::PlannedAllocator* owner = state.owner.load();
+  add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
+  const UpstreamUse use = state.port.upstream_use();
+  json["upstream_allocated_bytes"] = use.allocated.value();
+  json["upstream_reserved_bytes"] = use.reserved.value();
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Status Session::save_trace(const std::string& path) const {
+  const State& state = *state_;
+  std::shared_ptr<const Trace> trace;
+  {
+    const std::lock_guard lock(state.facts_mutex);
+    trace = state.facts.trace;
+  }
+  if (trace) return stowage::save_trace(*trace, path);
+  if (tracer::Recorder* recorder = state.recording.load())
+    return stowage::save_trace(recorder->snapshot(), path);
+  return Error{ErrorCode::kNotFound,
+               "nothing was recorded yet; enable Stowage and run some iterations first"};
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,119 @@
+// What a session remembers. Only session*.cc include this.
+//
+// Three kinds of data: atomics for the hot path; the conductor's own, touched only by the thread that holds
+// `busy` (a mark that arrives while another thread is inside one is the same mark, and is dropped); and facts
+// for the report, under a mutex that is never held while anything else is called.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "allocator/planned_allocator.h"
+#include "plugin/plan_source.h"
+#include "plugin/retirable_arena.h"
+#include "plugin/session.h"
+#include "plugin/stream_uses.h"
+#include "tracer/recorder.h"
+
+namespace stowage::plugin {
+
+/// What the report tells and nothing else needs.
+struct Facts {
+  std::string reason;             ///< why the session is off
+  std::uint64_t iterations = 0;   ///< marks that counted
+  std::uint64_t switched_at = 0;  ///< `iterations` at the first switch; 0: not yet
+  std::uint64_t replans = 0;
+  std::uint64_t dropped_events = 0;
+  Bytes peak_live_before{0};
+  Bytes reserved_before{0};
+  std::vector<Plan> plans;                ///< in use, without their entries
+  std::vector<std::size_t> plan_entries;  ///< how many each has
+  std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
+};
+
+struct Session::State {
+  State(DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source);
+
+  // ---- fixed
+  DevicePort& port;
+  const Settings settings;
+  const TraceInfo info;
+
+  // ---- hot path
+  std::atomic<SessionState> state{SessionState::kRecording};
+  std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
+  std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
+  std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
+  std::atomic<bool> forked{false};
+  std::atomic<std::uint32_t> polls{0};
+  std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
+  StreamUses uses;
+
+  // ---- the conductor's
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;
+  std::unique_ptr<PlanSource> plans;
+  std::vector<std::shared_ptr<tracer::Recorder>> recorders;  ///< the last one is in use; others are empty
+  std::vector<std::unique_ptr<allocator::PlannedAllocator>> planned;  ///< the last one may be in use
+  RetirableArena* arena = nullptr;  ///< of planned.back(); null when there is none
+  std::deque<Plan> known_plans;     ///< all that were ever used; never shrinks, the planner may be reading
+  std::size_t first_active = 0;     ///< index in known_plans of the first plan in use
+  MarkSource best_source = MarkSource::kPeriod;
+  bool warned = false;
+  bool ops_observed = false;
+  std::uint64_t recorded_marks = 0;
+  std::uint32_t window_marks = 1;  ///< marks of the planned window
+  std::uint64_t marks_since_window = 0;
+  // learning while planned
+  bool background = false;       ///< a further plan is being made
+  bool learning_over = false;    ///< no further plans: as many as allowed, or no memory for more
+  std::uint64_t learn_left = 0;  ///< iterations of light recording still to come
+  std::uint64_t learn_next = 0;  ///< how many the next divergence will turn on
+  std::uint32_t marks_in_iteration = 0;
+  std::uint32_t diverged_marks = 0;    ///< marks of the last iteration if it had misses, else 0
+  std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
+  std::uint64_t requests_at_mark = 0;  ///< and at the last mark
+  std::uint64_t diverged_streak = 0;
+  std::map<std::uint64_t, std::uint32_t> seen;  ///< fingerprint → diverging iterations recorded
+  std::set<std::uint64_t> planned_kinds;        ///< fingerprints that have a plan or are getting one
+
+  mutable std::mutex facts_mutex;
+  Facts facts;
+
+  // session.cc
+  void turn_off(const std::string& reason, bool loud);
+  void fail(const Error& error);
+  void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
+  void complete_frees();
+  void mark(MarkSource source);
+  void leave();
+  void give_back_arena();
+  bool shut_out(allocator::PlannedAllocator& old);
+  // session_recording.cc
+  void start_recording(bool with_ops);
+  void stop_recording();
+  void recording_mark(MarkSource source);
+  void begin_planning();
+  void planning_mark();
+  bool adopt_cached_plan();
+  void adopt(Plan plan);
+  Status serve(const Plan& plan);
+  void note_before();
+  // session_planned.cc
+  void planned_mark(MarkSource source);
+  void end_iteration();
+  void take_background_plan();
+  void begin_learning();
+  void learn(bool missed, std::uint32_t marks);
+  void consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);
+  void back_to_recording();
+  void note_plan(const Plan& plan, bool first);
+  void note_reserved(Bytes upstream_reserved);
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,49 @@
+// Cross-stream uses of live addresses, and frees that wait until those streams have got past them.
+//
+// Thread safety: any thread; one mutex, never held while the port is called. The questions asked on the hot
+// path (any_noted, any_waiting) are one atomic load.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/units.h"
+#include "plugin/device_port.h"
+
+namespace stowage::plugin {
+
+class StreamUses {
+ public:
+  /// A free that waits for `fences`.
+  struct Waiting {
+    void* address = nullptr;
+    bool in_arena = false;
+    std::vector<std::uint64_t> fences;
+  };
+
+  /// record_stream was called: `stream` uses `address` too.
+  void note(void* address, StreamId stream);
+  /// The extra streams of `address`, forgotten with this call. Empty for nearly every address.
+  std::vector<StreamId> take(void* address);
+  /// The free of `address` is complete once every one of `fences` has passed.
+  void wait(Waiting waiting);
+  /// True if a free of `address` was waiting: it is complete, since upstream hands the address out again.
+  bool forget(void* address);
+  /// Takes out all frees whose fences have passed. Asks `port` without our lock.
+  std::vector<Waiting> passed(DevicePort& port);
+
+  [[nodiscard]] bool any_noted() const { return noted_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool any_waiting() const { return waiting_count_.load(std::memory_order_relaxed) != 0; }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, std::vector<StreamId>> uses_;
+  std::vector<Waiting> waiting_;
+  std::atomic<std::size_t> noted_{0};
+  std::atomic<std::size_t> waiting_count_{0};
+};
+
+}  // namespace stowage::plugin

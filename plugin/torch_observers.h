@@ -1,0 +1,22 @@
+// Ties the sessions to the running torch: optimizer steps mark all sessions, ops go to the recorders that ask
+// for them.
+//
+// Thread safety: any thread; every call after the first of observe_torch does nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "tracer/op_observer.h"
+
+namespace stowage::plugin {
+
+/// Begins for the whole process. Adaptors call it when they install, before they make a session.
+void observe_torch();
+
+/// Completes the route of a CUDA device's ops: its clock and its current stream. Set once by the CUDA
+/// adaptor.
+using CudaRoute = std::function<void(std::uint32_t device_index, tracer::OpRoute& route)>;
+void set_cuda_route(CudaRoute complete_route);
+
+}  // namespace stowage::plugin

@@ -1,0 +1,33 @@
+// The iterations of a trace, and how one of them is made into a trace that can be planned from.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/trace.h"
+
+namespace stowage::plugin {
+
+/// A stretch of a trace from one mark's tick to another's, half-open. As in tracer/recorder.h the mark is the
+/// first event of what follows it.
+struct Window {
+  Tick begin{0};
+  Tick end{0};
+  std::uint64_t fingerprint = 0;
+};
+
+/// What lies between each two neighbouring marks, in order. What came before the first mark belongs to none.
+std::vector<Window> windows_of(const Trace& trace);
+
+/// The last `marks` windows as one. Nothing when the trace has not so many. Requires: marks > 0.
+std::optional<Window> last_window(const Trace& trace, std::uint32_t marks);
+
+/// A trace in which `window` happens twice in a row; the second time is the steady window. A buffer that
+/// crosses the window's end dies in the repetition as late after it as it did in `trace`, or lives on. Ops
+/// are left out.
+Trace repeat_window(const Trace& trace, const Window& window);
+
+}  // namespace stowage::plugin
