@@ -47,6 +47,12 @@ void Cursor::add(const Plan& plan) {
     made.rare_beginning =
         std::count(made.requests.begin(), made.requests.end(), made.requests.front()) <= kRare;
   }
+  for (std::uint32_t other = 0; other < made.successor; ++other) {
+    const std::vector<Request>& theirs = plans_[other].requests;
+    const auto differs =
+        std::mismatch(made.requests.begin(), made.requests.end(), theirs.begin(), theirs.end()).first;
+    made.alike.push_back(static_cast<std::uint32_t>(differs - made.requests.begin()));
+  }
   index_triples(made.successor);
 }
 
@@ -128,14 +134,17 @@ std::optional<Position> Cursor::another_plan(Request request) const {
   for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
     if (plan == at_.plan || !matches({plan, at_.entry}, request)) continue;
     if (found && plans_[found->plan].last_used >= plans_[plan].last_used) continue;
-    if (same_beginning(plan, at_.plan, at_.entry)) found = Position{plan, at_.entry};
+    if (common_beginning(plan, at_.plan) >= at_.entry) found = Position{plan, at_.entry};
   }
   return found;
 }
 
-bool Cursor::same_beginning(std::uint32_t one, std::uint32_t other, std::uint32_t count) const {
-  const auto begin = plans_[one].requests.begin();
-  return std::equal(begin, begin + count, plans_[other].requests.begin());
+std::uint32_t Cursor::common_beginning(std::uint32_t one, std::uint32_t other) const {
+  return one > other ? plans_[one].alike[other] : plans_[other].alike[one];
+}
+
+bool Cursor::may_follow(std::uint32_t plan, Position at) const {
+  return clean_ && plan != at.plan && common_beginning(plan, at.plan) > at.entry;
 }
 
 // Rule 2, around one place: `middle` is the entry that was expected. After m requests in a row that were not

@@ -61,6 +61,11 @@ class Cursor {
   /// Finds the entry that `request` stands for and moves past it; nullopt: it is in no plan and the cursor
   /// stays. Requires: !expects(request).
   std::optional<Position> find(Request request);
+  /// The entry of `plan` that the request for `at` may as well stand for: the iteration matched the plan of
+  /// `at` so far, and `plan` begins alike up to and including `at`. Requires: at is the entry just passed.
+  [[nodiscard]] bool may_follow(std::uint32_t plan, Position at) const;
+  /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
+  void follow(std::uint32_t plan) { at_.plan = plan; }
   /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
   /// followed the last time. False: at an entry that follows an inner mark.
   bool mark();
@@ -71,9 +76,10 @@ class Cursor {
   struct Sequence {
     std::vector<Request> requests;
     std::vector<std::uint32_t> inner_marks;
-    std::uint32_t successor = 0;  ///< the plan of the iteration that came next, last time
-    std::uint64_t last_used = 0;  ///< number of the last iteration that it served
-    bool rare_beginning = false;  ///< few entries look like the first
+    std::vector<std::uint32_t> alike;  ///< for each plan before this one: how many requests begin both
+    std::uint32_t successor = 0;       ///< the plan of the iteration that came next, last time
+    std::uint64_t last_used = 0;       ///< number of the last iteration that it served
+    bool rare_beginning = false;       ///< few entries look like the first
   };
   struct Candidate {
     Position at;
@@ -84,7 +90,7 @@ class Cursor {
   [[nodiscard]] bool matches(Position at, Request request) const;
   [[nodiscard]] int evidence(Position at, Request request) const;
   [[nodiscard]] std::optional<Position> another_plan(Request request) const;
-  [[nodiscard]] bool same_beginning(std::uint32_t one, std::uint32_t other, std::uint32_t count) const;
+  [[nodiscard]] std::uint32_t common_beginning(std::uint32_t one, std::uint32_t other) const;
   void look_around(Position middle, Request request, Candidate& best) const;
   [[nodiscard]] std::optional<Position> near(Request request) const;
   [[nodiscard]] std::optional<Position> beginning(Request request) const;

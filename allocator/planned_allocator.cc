@@ -93,6 +93,7 @@ struct PlannedAllocator::State {
 
   void* allocate_slow(Request request);
   void* serve(Position at, Request request);
+  void* take(Position at, Request request);
   void* miss(Miss reason);
   void install(std::vector<Plan> wanted, bool keep_position);
   Status add(Plan plan);
@@ -105,14 +106,30 @@ void* PlannedAllocator::State::miss(Miss reason) {
   return nullptr;
 }
 
-// The request stands for the entry `at`: its slot, its spare slot, or upstream.
-void* PlannedAllocator::State::serve(Position at, Request request) {
+// The slot of the entry `at`, or its spare one, if either is free.
+void* PlannedAllocator::State::take(Position at, Request request) {
   const HotEntry& entry = layout.entries(at.plan)[at.entry];
   if (layout.try_take(entry.slot, request.bytes)) return give(entry.slot, request.bytes);
   if (layout.try_take(entry.spare, request.bytes)) return give(entry.spare, request.bytes);
+  return nullptr;
+}
+
+// The request stands for the entry `at`, which the cursor has passed.
+void* PlannedAllocator::State::serve(Position at, Request request) {
+  if (void* const address = take(at, request)) return address;
   if (plans[at.plan].entries[at.entry].offset == kUpstream) {
     ++counts.planned_upstream;
     return nullptr;
+  }
+  // A slot that is in use is also a sign that the iteration is another plan's, which begins alike but keeps
+  // more.
+  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
+    if (!cursor.may_follow(plan, at)) continue;
+    if (void* const address = take({plan, at.entry}, request)) {
+      cursor.follow(plan);
+      follow_cursor();
+      return address;
+    }
   }
   return miss(Miss::kSlotInUse);
 }

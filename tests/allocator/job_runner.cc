@@ -75,12 +75,12 @@ void JobRunner::free_kept() {
   kept_.clear();
 }
 
-JobRunner::Served JobRunner::run(const Job& job, const std::vector<Edit>& edits, bool marked) {
+JobRunner::Followed JobRunner::run(const Job& job, const std::vector<Edit>& edits, bool marked) {
   std::vector<void*> kept_before;
   kept_before.swap(kept_);
   std::vector<void*> addresses(job.bytes.size(), nullptr);
   std::vector<void*> extra;
-  Served served;
+  Followed followed;
   bool stopped = false;
   for (const Step step : job.steps) {
     if (step.buffer != Step::kAllocate) {
@@ -89,23 +89,27 @@ JobRunner::Served JobRunner::run(const Job& job, const std::vector<Edit>& edits,
       addresses[step.buffer] = nullptr;
       continue;
     }
-    const auto buffer = static_cast<std::uint32_t>(served.size());
+    const auto buffer = static_cast<std::uint32_t>(followed.size());
     if ((stopped = find_edit(edits, Edit::kStop, buffer) != nullptr)) break;
     for (const Edit& edit : edits) {
       if (edit.kind == Edit::kInsert && edit.at == buffer) extra.push_back(allocate(edit.bytes));
     }
+    const auto in_use = [this] {
+      return allocator_.counts().misses[static_cast<std::size_t>(Miss::kSlotInUse)];
+    };
+    const std::uint64_t in_use_before = in_use();
     const Edit* const resize = find_edit(edits, Edit::kResize, buffer);
     if (find_edit(edits, Edit::kSkip, buffer) == nullptr) {
       addresses[buffer] =
           allocate(resize != nullptr ? resize->bytes : job.bytes[buffer], job.streams[buffer]);
     }
-    served.push_back(addresses[buffer] != nullptr);
+    followed.push_back(in_use() > in_use_before || addresses[buffer] != nullptr);
   }
   for (void* address : addresses) free(address);
   for (void* address : extra) free(address);
   for (void* address : kept_before) free(address);
   if (marked && !stopped) mark();
-  return served;
+  return followed;
 }
 
 }  // namespace stowage::allocator::testing

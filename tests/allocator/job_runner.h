@@ -33,14 +33,16 @@ class JobRunner {
  public:
   explicit JobRunner(PlannedAllocator& allocator) : allocator_(allocator) {}
 
-  /// Which requests of an iteration were served from the arena, in order of the job's buffers (inserted ones
-  /// left out).
-  using Served = std::vector<bool>;
+  /// Which requests of an iteration, in order of the job's buffers (inserted ones left out), were served from
+  /// the arena or found their own slot in use: where the allocator knew what they stood for.
+  using Followed = std::vector<bool>;
 
   /// Runs one iteration and its mark.
-  Served run(const Job& job, const std::vector<Edit>& edits = {}) { return run(job, edits, true); }
+  Followed run(const Job& job, const std::vector<Edit>& edits = {}) { return run(job, edits, true); }
   /// Runs one iteration without a mark at its end.
-  Served run_unmarked(const Job& job, const std::vector<Edit>& edits = {}) { return run(job, edits, false); }
+  Followed run_unmarked(const Job& job, const std::vector<Edit>& edits = {}) {
+    return run(job, edits, false);
+  }
 
   void* allocate(std::uint64_t bytes, std::uint32_t stream = 0);
   void free(void* address);
@@ -53,7 +55,7 @@ class JobRunner {
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
 
  private:
-  Served run(const Job& job, const std::vector<Edit>& edits, bool marked);
+  Followed run(const Job& job, const std::vector<Edit>& edits, bool marked);
   void check_disjoint(const char* begin, std::uint64_t bytes);
 
   PlannedAllocator& allocator_;
