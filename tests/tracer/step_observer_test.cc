@@ -1,0 +1,73 @@
+// User scopes as torch.optim opens them, and who hears of them.
+#include "tracer/step_observer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace stowage::tracer {
+namespace {
+
+class StepObserver : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    start_observing_steps({[this] { heard += "("; }, [this](MarkSource) { heard += ")"; }});
+  }
+  void TearDown() override { stop_observing_steps(); }
+
+  template <class Inside>
+  static void scope(const std::string& name, Inside inside) {
+    at::RecordFunction guard(at::RecordScope::USER_SCOPE);
+    if (guard.isActive()) guard.before(name);
+    inside();
+  }
+  static void nothing() {}
+
+  std::string heard;
+};
+
+TEST_F(StepObserver, hears_steps_and_nothing_else) {
+  scope("Optimizer.step#AdamW.step", [&] { heard += "x"; });
+  scope("Optimizer.zero_grad#AdamW.zero_grad", nothing);
+  scope("mine", nothing);
+  at::ones({2}).add(1);
+  EXPECT_EQ(heard, "(x)");
+}
+
+TEST_F(StepObserver, a_step_within_a_step_is_one) {
+  scope("Optimizer.step#Outer.step", [] { scope("Optimizer.step#Inner.step", nothing); });
+  scope("Optimizer.step#SGD.step", nothing);
+  EXPECT_EQ(heard, "()()");
+}
+
+TEST_F(StepObserver, survives_callbacks_that_throw) {
+  start_observing_steps({[] { throw std::runtime_error("begin"); }, [](MarkSource) { throw 1; }});
+  EXPECT_NO_THROW(scope("Optimizer.step#SGD.step", nothing));
+}
+
+TEST_F(StepObserver, stops_and_starts) {
+  stop_observing_steps();
+  scope("Optimizer.step#SGD.step", nothing);
+  EXPECT_EQ(heard, "");
+  start_observing_steps({nullptr, [this](MarkSource source) {
+                           heard += source == MarkSource::kOptimizer ? "optimizer" : "other";
+                         }});
+  scope("Optimizer.step#SGD.step", nothing);
+  EXPECT_EQ(heard, "optimizer");
+}
+
+TEST_F(StepObserver, a_step_under_way_at_stop_still_ends) {
+  scope("Optimizer.step#SGD.step", [] { stop_observing_steps(); });
+  EXPECT_EQ(heard, "()");
+}
+
+TEST_F(StepObserver, leaves_ops_without_callbacks) {
+  EXPECT_FALSE(at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value());
+  EXPECT_TRUE(at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value());
+}
+
+}  // namespace
+}  // namespace stowage::tracer
