@@ -38,9 +38,10 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  Result(Error error)
-      : held_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `return value;`
+  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): `return Error{…};`
+  Result(Error error) : held_(std::in_place_index<1>, std::move(error)) {}
   [[nodiscard]] bool ok() const { return held_.index() == 0; }
   explicit operator bool() const { return ok(); }
   T& value() & { return std::get<0>(held_); }
@@ -60,7 +61,8 @@ class [[nodiscard]] Result {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): `return Error{…};`
+  Status(Error error) : error_(std::move(error)) {}
   [[nodiscard]] bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
   [[nodiscard]] const Error& error() const { return *error_; }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -33,18 +34,45 @@ flatbuffers::Offset<flatbuffers::Vector<Wire>> write_column(flatbuffers::FlatBuf
   return offset;
 }
 
+/// The elements of a column. FlatBuffers' verifier checks that they are within the content, not that they are
+/// aligned: they are copied out byte by byte.
+template <class Wire>
+class Column {
+ public:
+  Column() = default;
+  explicit Column(const std::uint8_t* data) : data_(data) {}
+  Wire operator[](std::size_t index) const {
+    Wire element;
+    std::memcpy(&element, data_ + index * sizeof element, sizeof element);
+    return element;
+  }
+
+ private:
+  const std::uint8_t* data_ = nullptr;
+};
+
 /// Reads columns and strings, and remembers whether any was not as it must be.
 class ColumnReader {
  public:
   explicit ColumnReader(std::size_t content_bytes) : left_(content_bytes) {}
 
-  /// Claims `column` of exactly `rows` elements. Returns nullptr, and is damaged from then on, if it has not
-  /// so many.
+  /// Claims `column` of exactly `rows` elements. If it has not so many, the reader is damaged from then on
+  /// and the result must not be read.
   template <class Wire>
-  const flatbuffers::Vector<Wire>* take(const flatbuffers::Vector<Wire>* column, std::size_t rows) {
+  Column<Wire> take(const flatbuffers::Vector<Wire>* column, std::size_t rows) {
     const std::size_t have = column == nullptr ? 0 : column->size();
     claim(have == rows && have <= left_ / sizeof(Wire), have * sizeof(Wire));
-    return damaged_ ? nullptr : column;
+    return damaged_ || column == nullptr ? Column<Wire>() : Column<Wire>(column->Data());
+  }
+
+  /// Claims a vector of strings and the strings in it.
+  std::vector<std::string> take_all(
+      const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) {
+    std::vector<std::string> taken;
+    const std::size_t rows = texts == nullptr ? 0 : texts->size();
+    claim(rows <= left_ / sizeof(flatbuffers::uoffset_t), rows * sizeof(flatbuffers::uoffset_t));
+    for (std::uint32_t i = 0; i < rows && !damaged_; ++i) taken.push_back(take(texts->Get(i)));
+    return taken;
   }
 
   /// Claims a string; "" if there is none.

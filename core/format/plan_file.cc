@@ -57,32 +57,34 @@ void write_plan(Builder& builder, const Plan& plan) {
 void read_entries(const format::EntryColumns* table, ColumnReader& reader, std::vector<PlanEntry>& out) {
   if (table == nullptr) return;
   const std::size_t rows = format::row_count(table->rounded());
-  const auto* rounded = reader.take(table->rounded(), rows);
-  const auto* stream = reader.take(table->stream(), rows);
-  const auto* offset = reader.take(table->offset(), rows);
-  const auto* spare = reader.take(table->spare(), rows);
+  const auto rounded = reader.take(table->rounded(), rows);
+  const auto stream = reader.take(table->stream(), rows);
+  const auto offset = reader.take(table->offset(), rows);
+  const auto spare = reader.take(table->spare(), rows);
   if (reader.damaged()) return;
   out.resize(rows);
   for (std::uint32_t i = 0; i < rows; ++i) {
-    out[i] = {Bytes(rounded->Get(i)), StreamId(stream->Get(i)), Offset(offset->Get(i)),
-              Offset(spare->Get(i))};
+    out[i] = {Bytes(rounded[i]), StreamId(stream[i]), Offset(offset[i]), Offset(spare[i])};
   }
 }
 
 void read_inner_marks(const flatbuffers::Vector<std::uint32_t>* column, ColumnReader& reader,
                       std::vector<std::uint32_t>& out) {
-  if (reader.take(column, format::row_count(column)) != nullptr) out.assign(column->begin(), column->end());
+  const std::size_t rows = format::row_count(column);
+  const auto marks = reader.take(column, rows);
+  if (reader.damaged()) return;
+  for (std::size_t i = 0; i < rows; ++i) out.push_back(marks[i]);
 }
 
 void read_schedule(const format::ActionColumns* table, ColumnReader& reader, std::vector<Action>& out) {
   if (table == nullptr) return;
   const std::size_t rows = format::row_count(table->kind());
-  const auto* kind = reader.take(table->kind(), rows);
-  const auto* op = reader.take(table->op(), rows);
-  const auto* entry = reader.take(table->entry(), rows);
+  const auto kind = reader.take(table->kind(), rows);
+  const auto op = reader.take(table->op(), rows);
+  const auto entry = reader.take(table->entry(), rows);
   if (reader.damaged()) return;
   out.resize(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {ActionKind{kind->Get(i)}, op->Get(i), entry->Get(i)};
+  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {ActionKind{kind[i]}, op[i], entry[i]};
 }
 
 Plan read_plan(const format::PlanContent& content, ColumnReader& reader) {

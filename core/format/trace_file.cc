@@ -1,5 +1,7 @@
 #include "core/format/trace_file.h"
 
+#include <array>
+#include <cstring>
 #include <string>
 
 #include "core/format/columns.h"
@@ -106,28 +108,28 @@ void write_trace(Builder& builder, const Trace& trace) {
 void read_buffers(const format::BufferColumns* table, ColumnReader& reader, std::vector<Buffer>& out) {
   if (table == nullptr) return;
   const std::size_t rows = format::row_count(table->bytes());
-  const auto* bytes = reader.take(table->bytes(), rows);
-  const auto* rounded = reader.take(table->rounded(), rows);
-  const auto* stream = reader.take(table->stream(), rows);
-  const auto* thread = reader.take(table->thread(), rows);
-  const auto* op = reader.take(table->op(), rows);
-  const auto* birth = reader.take(table->birth(), rows);
-  const auto* freed = reader.take(table->free_requested(), rows);
-  const auto* death = reader.take(table->death(), rows);
-  const auto* flags = reader.take(table->flags(), rows);
+  const auto bytes = reader.take(table->bytes(), rows);
+  const auto rounded = reader.take(table->rounded(), rows);
+  const auto stream = reader.take(table->stream(), rows);
+  const auto thread = reader.take(table->thread(), rows);
+  const auto op = reader.take(table->op(), rows);
+  const auto birth = reader.take(table->birth(), rows);
+  const auto freed = reader.take(table->free_requested(), rows);
+  const auto death = reader.take(table->death(), rows);
+  const auto flags = reader.take(table->flags(), rows);
   if (reader.damaged()) return;
   out.resize(rows);
   for (std::uint32_t i = 0; i < rows; ++i) {
-    const std::uint8_t bits = flags->Get(i);
+    const std::uint8_t bits = flags[i];
     reader.require(bits < 2 * kCrossStreamBit);
-    out[i] = {Bytes(bytes->Get(i)),
-              Bytes(rounded->Get(i)),
-              StreamId(stream->Get(i)),
-              thread->Get(i),
-              OpId(op->Get(i)),
-              Tick(birth->Get(i)),
-              Tick(freed->Get(i)),
-              Tick(death->Get(i)),
+    out[i] = {Bytes(bytes[i]),
+              Bytes(rounded[i]),
+              StreamId(stream[i]),
+              thread[i],
+              OpId(op[i]),
+              Tick(birth[i]),
+              Tick(freed[i]),
+              Tick(death[i]),
               (bits & kPreexistingBit) != 0,
               (bits & kCrossStreamBit) != 0};
   }
@@ -136,62 +138,45 @@ void read_buffers(const format::BufferColumns* table, ColumnReader& reader, std:
 void read_ops(const format::OpColumns* table, ColumnReader& reader, std::vector<Op>& out) {
   if (table == nullptr) return;
   const std::size_t rows = format::row_count(table->name());
-  const auto* name = reader.take(table->name(), rows);
-  const auto* flags = reader.take(table->flags(), rows);
-  const auto* thread = reader.take(table->thread(), rows);
-  const auto* stream = reader.take(table->stream(), rows);
-  const auto* parent = reader.take(table->parent(), rows);
-  const auto* begin = reader.take(table->begin(), rows);
-  const auto* end = reader.take(table->end(), rows);
-  const auto* duration = reader.take(table->duration_ns(), rows);
-  const auto* workspace = reader.take(table->workspace(), rows);
-  const auto* first = reader.take(table->first_value(), rows);
-  const auto* inputs = reader.take(table->input_count(), rows);
-  const auto* outputs = reader.take(table->output_count(), rows);
+  const auto name = reader.take(table->name(), rows);
+  const auto flags = reader.take(table->flags(), rows);
+  const auto thread = reader.take(table->thread(), rows);
+  const auto stream = reader.take(table->stream(), rows);
+  const auto parent = reader.take(table->parent(), rows);
+  const auto begin = reader.take(table->begin(), rows);
+  const auto end = reader.take(table->end(), rows);
+  const auto duration = reader.take(table->duration_ns(), rows);
+  const auto workspace = reader.take(table->workspace(), rows);
+  const auto first = reader.take(table->first_value(), rows);
+  const auto inputs = reader.take(table->input_count(), rows);
+  const auto outputs = reader.take(table->output_count(), rows);
   if (reader.damaged()) return;
   out.resize(rows);
   for (std::uint32_t i = 0; i < rows; ++i) {
-    out[i] = {name->Get(i),
-              flags->Get(i),
-              thread->Get(i),
-              StreamId(stream->Get(i)),
-              OpId(parent->Get(i)),
-              Tick(begin->Get(i)),
-              Tick(end->Get(i)),
-              duration->Get(i),
-              Bytes(workspace->Get(i)),
-              first->Get(i),
-              inputs->Get(i),
-              outputs->Get(i)};
+    out[i] = {name[i],        flags[i],     thread[i],   StreamId(stream[i]), OpId(parent[i]),
+              Tick(begin[i]), Tick(end[i]), duration[i], Bytes(workspace[i]), first[i],
+              inputs[i],      outputs[i]};
   }
 }
 
 void read_values(const format::ValueColumns* table, ColumnReader& reader, std::vector<Value>& out) {
   if (table == nullptr) return;
   const std::size_t rows = format::row_count(table->buffer());
-  const auto* buffer = reader.take(table->buffer(), rows);
-  const auto* version = reader.take(table->version(), rows);
+  const auto buffer = reader.take(table->buffer(), rows);
+  const auto version = reader.take(table->version(), rows);
   if (reader.damaged()) return;
   out.resize(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {BufferId(buffer->Get(i)), version->Get(i)};
+  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {BufferId(buffer[i]), version[i]};
 }
 
 void read_marks(const format::MarkColumns* table, ColumnReader& reader, std::vector<Mark>& out) {
   if (table == nullptr) return;
   const std::size_t rows = format::row_count(table->tick());
-  const auto* tick = reader.take(table->tick(), rows);
-  const auto* source = reader.take(table->source(), rows);
+  const auto tick = reader.take(table->tick(), rows);
+  const auto source = reader.take(table->source(), rows);
   if (reader.damaged()) return;
   out.resize(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {Tick(tick->Get(i)), MarkSource{source->Get(i)}};
-}
-
-void read_names(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* column,
-                ColumnReader& reader, std::vector<std::string>& out) {
-  const std::size_t rows = format::row_count(column);
-  if (reader.take(column, rows) == nullptr) return;
-  out.reserve(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) out.push_back(reader.take(column->Get(i)));
+  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {Tick(tick[i]), MarkSource{source[i]}};
 }
 
 Trace read_trace(const format::TraceContent& content, ColumnReader& reader) {
@@ -202,13 +187,15 @@ Trace read_trace(const format::TraceContent& content, ColumnReader& reader) {
   trace.info.torch_version = reader.take(content.torch_version());
   trace.info.job = reader.take(content.job());
   trace.info.device_memory = Bytes(content.device_memory());
-  read_names(content.names(), reader, trace.names);
+  trace.names = reader.take_all(content.names());
   read_buffers(content.buffers(), reader, trace.buffers);
   read_ops(content.ops(), reader, trace.ops);
   read_values(content.values(), reader, trace.values);
   read_marks(content.marks(), reader, trace.marks);
-  if (const format::SteadyTicks* steady = content.steady()) {
-    trace.steady = {Tick(steady->previous_begin()), Tick(steady->begin()), Tick(steady->end())};
+  if (content.steady() != nullptr) {
+    std::array<std::uint64_t, 3> steady;  // not aligned, if someone made it so
+    std::memcpy(&steady, content.steady(), sizeof steady);
+    trace.steady = {Tick(steady[0]), Tick(steady[1]), Tick(steady[2])};
   }
   trace.end = Tick(content.end());
   trace.dropped = content.dropped();
