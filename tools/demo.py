@@ -123,7 +123,7 @@ def train_example(label: str, door: str, device: str, iterations: int, folder: p
 def replay(folder: pathlib.Path) -> dict:
     """The offline planner's figures for the trace that the job left. Raises Failure."""
     progress("offline replay of its trace")
-    done = subprocess.run([str(harness.LAUNCHER), "replay", str(folder / "job.stowtrace"), "--json"], text=True,
+    done = subprocess.run([*harness.LAUNCHER, "replay", str(folder / "job.stowtrace"), "--json"], text=True,
                           capture_output=True, timeout=120)
     if done.returncode != 0:
         raise Failure(f"stowage replay failed:\n{done.stdout}{done.stderr}")

@@ -27,7 +27,8 @@ EXAMPLES = {
                  "--batch", "4"],
     "digits_resnet18": ["examples/digits_resnet18.py", "--iterations", "20", "--batch", "8"],
 }
-LAUNCHER = pathlib.Path(sys.executable).parent / "stowage"
+_installed = pathlib.Path(sys.executable).parent / "stowage"
+LAUNCHER = [str(_installed)] if _installed.exists() else [sys.executable, "-m", "stowage"]
 DOORS = ("entry_point", "launcher", "enable_before", "enable_after")
 CUDA_DOORS = (*DOORS, "preload", "pluggable")
 
@@ -49,7 +50,7 @@ def clean_environment() -> dict[str, str]:
 @functools.cache
 def preload_library() -> str:
     """What `stowage preload` prints."""
-    return subprocess.run([str(LAUNCHER), "preload"], text=True, capture_output=True, check=True).stdout.strip()
+    return subprocess.run([*LAUNCHER, "preload"], text=True, capture_output=True, check=True).stdout.strip()
 
 
 def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, str]) -> dict[str, str]:
@@ -70,7 +71,7 @@ def command(door: str, script: list[str]) -> list[str]:
     if door in ("plain", "entry_point", "preload"):
         return [sys.executable, *script]
     if door == "launcher":
-        return [str(LAUNCHER), "run", *script]
+        return [*LAUNCHER, "run", *script]
     return [sys.executable, "tests/zoo/enabled.py", door.removeprefix("enable_"), *script]
 
 
