@@ -23,6 +23,9 @@ std::uint64_t mix(std::uint64_t hash, Request request) {
   return hash ^ (hash >> 33);
 }
 
+// The bit of Cursor::known_ that stands for a request, among 4096.
+std::uint64_t known_bit(Request request) { return mix(0, request) >> 52; }
+
 std::uint64_t hash_triple(Request first, Request second, Request third) {
   return mix(mix(mix(0, first), second), third);
 }
@@ -53,11 +56,13 @@ void Cursor::add(const Plan& plan) {
         std::mismatch(made.requests.begin(), made.requests.end(), theirs.begin(), theirs.end()).first;
     made.alike.push_back(static_cast<std::uint32_t>(differs - made.requests.begin()));
   }
-  index_triples(made.successor);
+  index(made.successor);
 }
 
-void Cursor::index_triples(std::uint32_t plan) {
+void Cursor::index(std::uint32_t plan) {
   const std::vector<Request>& all = plans_[plan].requests;
+  for (const Request request : all)
+    known_[known_bit(request) / 64] |= std::uint64_t{1} << known_bit(request) % 64;
   for (std::uint32_t i = 2; i < all.size(); ++i) {
     triples_.push_back({hash_triple(all[i - 2], all[i - 1], all[i]), {plan, i}});
   }
@@ -65,6 +70,11 @@ void Cursor::index_triples(std::uint32_t plan) {
     return std::tuple(a.first, a.second.plan, a.second.entry) <
            std::tuple(b.first, b.second.plan, b.second.entry);
   });
+}
+
+// A Bloom filter of one hash (Bloom 1970): false is certain.
+bool Cursor::may_be_known(Request request) const {
+  return (known_[known_bit(request) / 64] >> known_bit(request) % 64 & 1) != 0;
 }
 
 std::uint32_t Cursor::length(std::uint32_t plan) const {
@@ -97,12 +107,16 @@ void Cursor::advance_to(std::uint32_t entry) {
 }
 
 std::optional<Position> Cursor::find(Request request) {
-  std::optional<Position> found = another_plan(request);
-  const bool still_clean = found.has_value();
-  if (!found && at_end()) found = beginning(request);
-  if (!found) found = near(request);
-  if (!found) found = beginning(request);
-  if (!found) found = far(request);
+  std::optional<Position> found;
+  bool still_clean = false;
+  if (may_be_known(request)) {
+    found = another_plan(request);
+    still_clean = found.has_value();
+    if (!found && at_end()) found = beginning(request);
+    if (!found) found = near(request);
+    if (!found) found = beginning(request);
+    if (!found) found = far(request);
+  }
   remember(request);
   clean_ = still_clean || (found && found->entry == 0);
   if (found) {
@@ -153,8 +167,9 @@ bool Cursor::may_follow(std::uint32_t plan, Position at) const {
 void Cursor::look_around(Position middle, Request request, Candidate& best) const {
   const std::uint32_t size = length(middle.plan);
   const std::uint32_t low = middle.entry > kWindow ? middle.entry - kWindow : 0;
-  const std::uint32_t high = std::min(size, middle.entry + kWindow + unmatched_ + 1);
-  const std::uint32_t diagonal = middle.entry + unmatched_;
+  // More than a window of requests that were not found say nothing about how far the job is.
+  const std::uint32_t diagonal = middle.entry + (unmatched_ <= kWindow ? unmatched_ : 0);
+  const std::uint32_t high = std::min(size, diagonal + kWindow + 1);
   for (std::uint32_t entry = low; entry < high; ++entry) {
     const int matched = evidence({middle.plan, entry}, request);
     if (matched == 0) continue;

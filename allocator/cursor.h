@@ -98,12 +98,14 @@ class Cursor {
   [[nodiscard]] std::optional<std::uint32_t> inner_mark() const;
   void move_to(Position found);
   void remember(Request request);
-  void index_triples(std::uint32_t plan);
+  [[nodiscard]] bool may_be_known(Request request) const;
+  void index(std::uint32_t plan);
   void begin_iteration(std::uint32_t plan);
 
   std::vector<Sequence> plans_;
   std::vector<std::pair<std::uint64_t, Position>>
-      triples_;  ///< hash of three requests in a row, where the third stands
+      triples_;                            ///< hash of three requests in a row, where the third stands
+  std::array<std::uint64_t, 64> known_{};  ///< a bit for each hash of a planned request: most misses end here
   Position at_;
   std::optional<Position> left_;     ///< where the last far jump came from, while that is news
   std::array<Request, 2> latest_{};  ///< the two requests before the present one, latest first

@@ -3,8 +3,10 @@
 // pluggable allocator adds to each call before any memory is found).
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -71,19 +73,33 @@ void planned_among_twelve(benchmark::State& state) {
 }
 BENCHMARK(planned_among_twelve);
 
-// Every request is refused: what a job whose every iteration differs pays on top of upstream.
+// What a job whose every iteration differs pays on top of upstream: sizes that no plan has, and planned sizes
+// in an order that no plan has (some of which are served).
 void missed(benchmark::State& state) {
   const Job job = testing::gpt_like(kLayers);
   PlannedAllocator allocator = make({testing::place(job)});
   run(
       state, job,
       [&](std::uint64_t bytes) {
-        benchmark::DoNotOptimize(allocator.allocate(Bytes(bytes + (std::uint64_t{1} << 40)), StreamId(0)));
-        return nullptr;
+        return allocator.allocate(Bytes(bytes + (std::uint64_t{1} << 40)), StreamId(0));
       },
       [](void*) {}, [&] { allocator.on_mark(); });
 }
 BENCHMARK(missed);
+
+void shuffled(benchmark::State& state) {
+  const Job job = testing::gpt_like(kLayers);
+  Job other = job;
+  std::shuffle(other.bytes.begin(), other.bytes.end(), std::mt19937(1));
+  PlannedAllocator allocator = make({testing::place(job)});
+  run(
+      state, other, [&](std::uint64_t bytes) { return allocator.allocate(Bytes(bytes), StreamId(0)); },
+      [&](void* address) {
+        if (address != nullptr) allocator.free(address);
+      },
+      [&] { allocator.on_mark(); });
+}
+BENCHMARK(shuffled);
 
 // Two threads at one allocator: the same slot taken and given back, the other thread in the way.
 void planned_contended(benchmark::State& state) {
