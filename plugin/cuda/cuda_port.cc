@@ -109,8 +109,9 @@ void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
 UpstreamUse CudaPort::upstream_use() {
   if (!upstream_.initialized()) return {};
   const auto stats = upstream_.getDeviceStats(index_);
-  return {Bytes{static_cast<std::uint64_t>(stats.allocated_bytes[0].current)},
-          Bytes{static_cast<std::uint64_t>(stats.reserved_bytes[0].current)}};
+  const auto bytes = [](std::int64_t value) { return Bytes{static_cast<std::uint64_t>(value)}; };
+  return {bytes(stats.allocated_bytes[0].current), bytes(stats.reserved_bytes[0].current),
+          bytes(stats.allocated_bytes[0].peak), bytes(stats.reserved_bytes[0].peak)};
 }
 
 std::uint64_t CudaPort::record_fence(StreamId stream) {
