@@ -1,0 +1,44 @@
+"""Which folder may include what: docs/design.md's order as data, and a checker of one file."""
+import re
+
+from tests.style.files import PARTS
+
+FLOOR = {"core"}
+MIDDLE = {"planner", "allocator", "tracer", "recompute"}
+ALLOWED = {
+    "core": FLOOR,
+    **{part: FLOOR | {part} for part in MIDDLE},
+    "plugin": FLOOR | MIDDLE | {"plugin"},
+    "replay": FLOOR | {"planner", "allocator", "replay"},
+    "simulator": {"simulator"},
+}
+
+# Headers of others: a pattern, and the files (by prefix) that may include them.
+FOREIGN = {
+    "torch": (r"(torch|ATen|c10|caffe2|pybind11)/", ("tracer/", "recompute/", "plugin/")),
+    "CUDA": (r"(cuda|cublas|cudnn|driver_types|nvrtc|vector_types|nccl)\w*\.h(pp)?$",
+             ("simulator/", "allocator/cuda/", "plugin/cuda/", "tracer/cuda/")),
+    "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)", ("tracer/op_info.cc",)),
+    "CUPTI": (r"cupti", ("simulator/profiler.cc",)),
+    "lp_solve": (r"(lpsolve/|lp_lib\.h)", ()),
+    "TBB": (r"(oneapi/)?tbb/", ("planner/",)),
+    "FlatBuffers": (r"flatbuffers/", ("core/format/",)),
+    "zstd": (r"zstd", ("core/format/",)),
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.M)
+
+
+def problems(name, text):
+    """Sentences about what `name` includes and may not. Files outside the parts are free."""
+    part = name.split("/")[0]
+    if part not in PARTS:
+        return []
+    found = []
+    for header in INCLUDE.findall(text):
+        owner = header.split("/")[0]
+        if owner in PARTS and owner not in ALLOWED[part]:
+            found.append(f"{name} includes {header}: {part}/ may not include {owner}/")
+        for what, (pattern, places) in FOREIGN.items():
+            if re.match(pattern, header) and not name.startswith(places):
+                found.append(f"{name} includes {header}: headers of {what} have no place here")
+    return found

@@ -1,0 +1,60 @@
+"""The include order of docs/design.md holds, and the checker finds what breaks it."""
+import pytest
+
+from tests.style.files import PARTS, files, read
+from tests.style.includes import FOREIGN, problems
+
+
+def test_every_file_keeps_the_order():
+    names = files(".h", ".cc", ".c", under=PARTS)
+    assert len(names) > 20, "the parts were not found"
+    assert [problem for name in names for problem in problems(name, read(name))] == []
+
+
+def test_files_named_in_the_allow_list_are_there():
+    named = {place for _, places in FOREIGN.values() for place in places if place.endswith((".cc", ".h"))}
+    assert named <= set(files(".h", ".cc"))
+
+
+@pytest.mark.parametrize("name, header", [
+    ("core/trace.cc", "planner/planner.h"),
+    ("planner/planner.cc", "allocator/arena.h"),
+    ("allocator/arena.h", "tracer/recorder.h"),
+    ("tracer/recorder.cc", "planner/planner.h"),
+    ("recompute/evictor.cc", "tracer/recorder.h"),
+    ("planner/planner.cc", "plugin/session.h"),
+    ("replay/main.cc", "plugin/session.h"),
+    ("replay/main.cc", "tracer/recorder.h"),
+    ("simulator/machine.cc", "core/units.h"),
+    ("plugin/session.cc", "simulator/machine.h"),
+    ("core/trace.cc", "torch/torch.h"),
+    ("planner/planner.h", "c10/core/Allocator.h"),
+    ("allocator/cursor.cc", "cuda.h"),
+    ("replay/main.cc", "cuda_runtime_api.h"),
+    ("plugin/session.cc", "ATen/core/dispatch/Dispatcher.h"),
+    ("tracer/op_info.h", "ATen/core/dispatch/Dispatcher.h"),
+    ("tracer/recorder.cc", "cupti.h"),
+    ("allocator/layout.cc", "lpsolve/lp_lib.h"),
+    ("allocator/layout.cc", "oneapi/tbb/task_arena.h"),
+    ("plugin/plan_cache.cc", "zstd.h"),
+])
+def test_a_planted_violation_is_found(name, header):
+    for line in (f'#include "{header}"\n', f"  #  include <{header}>\n"):
+        assert len(problems(name, "// text\n" + line)) >= 1
+
+
+@pytest.mark.parametrize("name, header", [
+    ("plugin/session.cc", "planner/planner.h"),
+    ("planner/planner.cc", "core/trace.h"),
+    ("planner/placement/greedy.cc", "planner/lifetimes.h"),
+    ("allocator/cuda/cuda_api.cc", "cuda.h"),
+    ("tracer/op_info.cc", "ATen/core/dispatch/Dispatcher.h"),
+    ("tests/core/round_trip_test.cc", "plugin/session.h"),
+    ("core/trace.cc", "vector"),
+])
+def test_what_is_allowed_is_not_reported(name, header):
+    assert problems(name, f'#include "{header}"\n') == []
+
+
+def test_an_include_in_a_comment_is_none():
+    assert problems("core/trace.cc", '// see #include "plugin/session.h"\n') == []
