@@ -17,12 +17,19 @@ CUresult check_side(Machine& machine, const void* address, std::uint64_t bytes, 
   return memory == nullptr ? CUDA_SUCCESS : memory->check_range(address_of(address), bytes, what);
 }
 
-void move_contents(void* to, const void* from, std::uint64_t bytes, bool to_device, bool from_device) {
-  if (is_real(bytes) || (!to_device && !from_device)) {
+/// Moves what can be known: small copies of known bytes. The host gets zeros for everything else.
+void move_contents(Machine& machine, void* to, const void* from, std::uint64_t bytes, bool to_device,
+                   bool from_device) {
+  const bool known =
+      !from_device || settings().real_copies || machine.contents.knows(address_of(from), bytes);
+  const bool moves = known && (is_real(bytes) || (!to_device && !from_device));
+  if (moves) {
     std::memmove(to, from, bytes);
   } else if (!to_device) {
     std::memset(to, 0, bytes);
   }
+  if (to_device && moves) machine.contents.remember(address_of(to), bytes);
+  if (to_device && !moves) machine.contents.forget(address_of(to), bytes);
 }
 
 void write_pattern(void* to, std::uint32_t value, std::uint64_t bytes, int width) {
@@ -46,7 +53,7 @@ CUresult copy_on(const void* stream_handle, void* to, const void* from, std::uin
   if (const auto wrong = check_side(*call, from, bytes, "copy")) return wrong;
   const bool to_device = call->device_of(address_of(to)) >= 0;
   const bool from_device = call->device_of(address_of(from)) >= 0;
-  move_contents(to, from, bytes, to_device, from_device);
+  move_contents(*call, to, from, bytes, to_device, from_device);
   const VirtualNs done = call->timeline.enqueue(stream, copy_cost(bytes, !to_device || !from_device));
   call->counts.copies += 1;
   // A copy into pageable host memory has to be over when the call returns; one from it was staged.
@@ -61,7 +68,12 @@ CUresult fill_on(const void* stream_handle, void* to, std::uint32_t value, std::
   Stream* const stream = stream_of(*call, stream_handle);
   if (stream == nullptr) return misuse(CUDA_ERROR_INVALID_HANDLE, "fill on a stream that does not live");
   if (const auto wrong = check_side(*call, to, bytes, "fill")) return wrong;
-  if (is_real(bytes)) write_pattern(to, value, bytes, width);
+  if (is_real(bytes)) {
+    write_pattern(to, value, bytes, width);
+    call->contents.remember(address_of(to), bytes);
+  } else {
+    call->contents.forget(address_of(to), bytes);
+  }
   const VirtualNs done = call->timeline.enqueue(stream, copy_cost(bytes, false));
   call->counts.copies += 1;
   if (blocks) synchronize(*call, done);

@@ -66,6 +66,14 @@ cudnnStatus_t get_sizes(const Shape& shape, int wanted, cudnnDataType_t* type, i
 using namespace stowage::simulator;
 
 SIM_API size_t cudnnGetVersion() { return CUDNN_VERSION; }
+
+SIM_API cudnnStatus_t cudnnGetProperty(libraryPropertyType property, int* value) {
+  *value = property == MAJOR_VERSION   ? CUDNN_MAJOR
+           : property == MINOR_VERSION ? CUDNN_MINOR
+                                       : CUDNN_PATCHLEVEL;
+  return CUDNN_STATUS_SUCCESS;
+}
+
 SIM_API size_t cudnnGetCudartVersion() { return CUDART_VERSION; }
 SIM_API const char* cudnnGetErrorString(cudnnStatus_t) { return "refused by the simulated cuDNN"; }
 SIM_API void cudnnGetLastErrorString(char* message, size_t bytes) {

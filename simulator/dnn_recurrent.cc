@@ -72,6 +72,12 @@ std::uint64_t biases(const Recurrent& net) {
          static_cast<std::uint64_t>(2 * net.gates() * net.hidden);
 }
 
+/// Elements before the bias of gate `index`: all matrices, then the biases of what comes earlier.
+std::uint64_t bias_before(const Recurrent& net, int pseudo_layer, int index) {
+  const auto earlier = static_cast<std::uint64_t>(pseudo_layer * 2 * net.gates() + index);
+  return elements_before(net, net.pseudo_layers(), 0) + earlier * static_cast<std::uint64_t>(net.hidden);
+}
+
 void describe_matrix(cudnnTensorDescriptor_t handle, cudnnDataType_t type, Matrix matrix) {
   Shape& shape = shape_of(handle);
   shape.type = type;
@@ -140,6 +146,7 @@ SIM_API cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t, cudnnRNNDescript
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Either half of the answer may go unasked: its address and shape are null then.
 SIM_API cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t handle,
                                               int32_t pseudo_layer, size_t, const void* weights,
                                               int32_t index, cudnnTensorDescriptor_t matrix_shape,
@@ -147,17 +154,17 @@ SIM_API cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_
                                               void** bias) {
   const Recurrent& net = recurrent(handle);
   if (pseudo_layer >= net.pseudo_layers()) return CUDNN_STATUS_BAD_PARAM;
-  *matrix = *bias = nullptr;
-  if (index >= matrices_in_layer(net)) return CUDNN_STATUS_SUCCESS;
   char* const base = static_cast<char*>(const_cast<void*>(weights));
-  *matrix = base + elements_before(net, pseudo_layer, index) * bytes_of(net.type);
-  describe_matrix(matrix_shape, net.type, matrix_of(net, pseudo_layer, index));
-  if (!net.biased || index >= 2 * net.gates()) return CUDNN_STATUS_SUCCESS;
-  const auto vector = static_cast<std::uint64_t>(pseudo_layer * 2 * net.gates() + index);
-  const std::uint64_t before =
-      elements_before(net, net.pseudo_layers(), 0) + vector * static_cast<std::uint64_t>(net.hidden);
-  *bias = base + before * bytes_of(net.type);
-  describe_matrix(bias_shape, net.type, {static_cast<std::uint64_t>(net.hidden), 1});
+  if (matrix != nullptr) {
+    const bool exists = index < matrices_in_layer(net);
+    *matrix = exists ? base + elements_before(net, pseudo_layer, index) * bytes_of(net.type) : nullptr;
+    if (exists) describe_matrix(matrix_shape, net.type, matrix_of(net, pseudo_layer, index));
+  }
+  if (bias != nullptr) {
+    const bool exists = net.biased && index < 2 * net.gates();
+    *bias = exists ? base + bias_before(net, pseudo_layer, index) * bytes_of(net.type) : nullptr;
+    if (exists) describe_matrix(bias_shape, net.type, {static_cast<std::uint64_t>(net.hidden), 1});
+  }
   return CUDNN_STATUS_SUCCESS;
 }
 

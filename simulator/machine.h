@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "simulator/contents.h"
 #include "simulator/counters.h"
 #include "simulator/device_memory.h"
 #include "simulator/host_memory.h"
@@ -39,6 +40,7 @@ class Machine {
 
   Timeline timeline;
   HostMemory host_memory;
+  Contents contents;
   stowage_sim_counters_t counts{};
   std::mutex lock;
 
