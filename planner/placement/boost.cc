@@ -7,6 +7,9 @@
 namespace stowage::planner::placement {
 namespace {
 
+/// Small problems that cannot reach their bound would else be tried millions of times.
+constexpr int kRounds = 1000;
+
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine, unlike the standard
 /// distributions.
 class Random {
@@ -48,7 +51,9 @@ bool boost(const Instance& instance, std::vector<std::uint32_t> order, std::uint
            Draft& draft) {
   Random random(seed);
   Draft current;
-  while (draft.height > instance.bound && place_in_order(instance, order, Fit::kFirst, meter, current)) {
+  const std::uint64_t overhead = 256 + 16 * order.size();  // of sorting and allocating, in units of work
+  for (int round = 0; round < kRounds && draft.height > instance.bound; ++round) {
+    if (!meter.spend(overhead) || !place_in_order(instance, order, Fit::kFirst, meter, current)) break;
     if (current.height < draft.height) draft = current;
     raise_offenders(instance, current, instance.bound, random, order);
   }

@@ -1,0 +1,77 @@
+#include "tests/planner/problems.h"
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "planner/placement/offset_index.h"
+
+namespace stowage::planner::placement {
+
+Problem read_problem(const std::string& name) {
+  std::ifstream file(std::string(STOWAGE_TEST_DATA) + "/placement/" + name + ".csv");
+  if (!file) throw std::runtime_error("no test problem " + name);
+  Problem problem;
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::uint64_t id = 0, lower = 0, upper = 0, size = 0;
+    char comma = 0;
+    if (!(fields >> id >> comma >> lower >> comma >> upper >> comma >> size))
+      throw std::runtime_error("bad line " + line);
+    Item item;
+    item.birth = lower;
+    item.death = upper;
+    item.size = Bytes(size);
+    item.alignment = Bytes(1);
+    problem.items.push_back(item);
+  }
+  return problem;
+}
+
+Problem random_problem(const Shape& shape, std::mt19937_64& random) {
+  const auto chance = [&](double p) { return static_cast<double>(random() % 10000) < p * 10000; };
+  Problem problem;
+  if (shape.cyclic) problem.period = shape.horizon;
+  for (std::size_t i = 0; i < shape.items; ++i) {
+    Item item;
+    item.birth = random() % shape.horizon;
+    const std::uint64_t longest = shape.cyclic ? shape.horizon : shape.horizon - item.birth;
+    item.death = item.birth + 1 + random() % longest;
+    item.alignment = Bytes(shape.alignment * (chance(shape.odd_alignment) ? 1 + random() % 5 : 1));
+    item.size = Bytes((1 + random() % shape.max_size) * shape.alignment);
+    if (chance(shape.empty)) {
+      if (random() % 2 == 0)
+        item.size = Bytes(0);
+      else
+        item.death = item.birth;
+    }
+    item.stream_class = static_cast<std::uint32_t>(random() % shape.classes);
+    problem.items.push_back(item);
+  }
+  return problem;
+}
+
+void fix_some(Problem& problem, const Solution& solution, std::mt19937_64& random) {
+  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    if (random() % 3 == 0) problem.items[i].fixed = solution.offsets[i];
+  }
+}
+
+Solution stacked(const Problem& problem) {
+  Solution solution;
+  for (const Item& item : problem.items) {
+    const std::uint64_t offset = align_up(solution.height.value(), item.alignment.value());
+    solution.offsets.emplace_back(offset);
+    solution.height = Bytes(offset) + item.size;
+  }
+  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    solution.height = std::max(solution.height, Bytes(solution.offsets[i].value()) + problem.items[i].size);
+  }
+  solution.lower_bound = lower_bound(problem);
+  solution.proved_optimal = solution.height == solution.lower_bound;
+  return solution;
+}
+
+}  // namespace stowage::planner::placement

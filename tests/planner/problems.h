@@ -1,0 +1,35 @@
+// Placement problems for tests: from files, and random ones that use every property a problem can have.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "planner/placement/problem.h"
+
+namespace stowage::planner::placement {
+
+/// Reads `id,lower,upper,size` from tests/data/placement/<name>.csv. Alignment 1.
+Problem read_problem(const std::string& name);
+
+/// What a random problem may have.
+struct Shape {
+  std::size_t items = 10;
+  std::uint64_t max_size = 20;  ///< in units of `alignment`
+  std::uint64_t horizon = 12;   ///< last time, or the period
+  std::uint64_t alignment = 1;
+  bool cyclic = false;  ///< the horizon is a period and lives may wrap
+  std::uint32_t classes = 1;
+  double empty = 0;          ///< share of items without bytes or time
+  double odd_alignment = 0;  ///< share of items with another alignment
+};
+
+Problem random_problem(const Shape& shape, std::mt19937_64& random);
+
+/// Fixes some items where `solution` put them, so that the problem stays solvable.
+void fix_some(Problem& problem, const Solution& solution, std::mt19937_64& random);
+
+/// All items alone, one above the other: a solution of any problem without fixed items.
+Solution stacked(const Problem& problem);
+
+}  // namespace stowage::planner::placement
