@@ -35,6 +35,8 @@ def exists(document, path):
 
 
 def is_path(token):
+    if re.fullmatch(r"\.\w+(/\.\w+)*", token):  # a suffix
+        return False
     if not PATH.fullmatch(token) or token in EXAMPLES or token.startswith(OUTPUTS) or re.search(r"NAME|/cu\d", token):
         return False
     return token.endswith(SUFFIXES) or token.endswith("/") or "/" in token and token.split("/")[0] in top_level()
@@ -54,13 +56,14 @@ def missing_names(text):
 
 
 def missing_commands(text):
-    code = BACKTICKS.findall(text) + re.findall(r"^(?:\$ )?(.*?)(?:\s+#.*)?$", "".join(re.findall(r"```.*?```", text, re.S)), re.M)
+    code = BACKTICKS.findall(text) + "".join(re.findall(r"```.*?```", text, re.S)).split("\n")
     spoken = {found[1] for line in code if (found := re.match(r"(?:\.venv/bin/)?stowage ([a-z][a-z_-]+)", line))}
     known = "\n".join(read(name) for name in files(".py", ".cc", under=("python", "replay")))
     return sorted(word for word in spoken if not re.search(rf"""["']{word}["']""", known))
 
 
-@pytest.mark.parametrize("document", files(".md"))
+# Documents that came with data of others speak of places that are not here.
+@pytest.mark.parametrize("document", [name for name in files(".md") if not name.startswith("tests/data/")])
 def test_a_document_names_only_what_is_there(document):
     text = read(document)
     prose = re.sub(r"```.*?```", "", text, flags=re.S)
