@@ -175,7 +175,7 @@ void stop_observing_ops(c10::Device device) {
   Registration& global = registration();
   const std::lock_guard<std::mutex> lock(global.mutex);
   remove_route(global, with_index(device));
-  if (!global.routes.empty()) return;
+  if (!global.routes.empty() || global.ops == at::INVALID_CALLBACK_HANDLE) return;
   at::disableCallback(global.ops);
   at::disableCallback(global.nodes);
 }

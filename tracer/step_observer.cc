@@ -76,7 +76,7 @@ void stop_observing_steps() {
   Registration& global = registration();
   const std::lock_guard<std::mutex> lock(global.mutex);
   global.callbacks = nullptr;
-  at::disableCallback(global.handle);
+  if (global.handle != at::INVALID_CALLBACK_HANDLE) at::disableCallback(global.handle);
 }
 
 }  // namespace stowage::tracer

@@ -7,16 +7,17 @@ namespace {
 
 std::atomic<Recorder*> listening{nullptr};
 
-// Owns upstream's memory; its deleter tells the recorder first.
-void free_and_tell(void* context) {
-  auto* const held = static_cast<c10::DataPtr*>(context);
-  if (Recorder* recorder = listening.load()) recorder->on_free(held->get());
-  delete held;
+c10::Allocator* upstream = nullptr;  // torch's own; lives for ever
+
+void free_and_tell(void* address) {
+  if (Recorder* recorder = listening.load()) recorder->on_free(address);
+  upstream->raw_deallocate(address);
 }
 
 }  // namespace
 
 FeedingAllocator::FeedingAllocator(Recorder* recorder) : upstream_(c10::GetAllocator(c10::kCPU)) {
+  upstream = upstream_;
   listening = recorder;
   c10::SetAllocator(c10::kCPU, this, 255);
 }
@@ -26,13 +27,15 @@ FeedingAllocator::~FeedingAllocator() {
   c10::SetAllocator(c10::kCPU, upstream_, 255);
 }
 
+// The address is its own context: raw_allocate, which oneDNN uses, insists on it.
 c10::DataPtr FeedingAllocator::allocate(size_t bytes) {
-  auto* const held = new c10::DataPtr(upstream_->allocate(bytes));
-  void* const address = held->get();
+  void* const address = upstream_->raw_allocate(bytes);
   if (Recorder* recorder = listening.load(); recorder != nullptr && address != nullptr) {
     recorder->on_alloc(address, Bytes(bytes), round_up(Bytes(bytes)), StreamId(0));
   }
-  return {address, held, &free_and_tell, c10::Device(c10::kCPU)};
+  return {address, address, &free_and_tell, c10::Device(c10::kCPU)};
 }
+
+c10::DeleterFnPtr FeedingAllocator::raw_deleter() const { return &free_and_tell; }
 
 }  // namespace stowage::tracer::testing

@@ -15,6 +15,7 @@ class FeedingAllocator final : public c10::Allocator {
   ~FeedingAllocator() override;
 
   c10::DataPtr allocate(size_t bytes) override;
+  c10::DeleterFnPtr raw_deleter() const override;
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     upstream_->copy_data(to, from, bytes);
   }
