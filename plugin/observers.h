@@ -12,6 +12,8 @@
 namespace stowage::plugin {
 
 struct OpObserving {
+  /// A session is being made: whatever watches the process begins now, if it has not yet.
+  void (*prepare)() = nullptr;
   /// From now on `recorder` gets the ops of the device.
   void (*begin)(std::shared_ptr<tracer::Recorder> recorder, const TraceInfo& device) = nullptr;
   /// No more ops of the device are recorded.
@@ -23,6 +25,7 @@ struct OpObserving {
 /// Used by every session from now on. Without it sessions record no ops. Requires: it lives as long as the
 /// process.
 void set_op_observing(const OpObserving* observing);
+void prepare_observing();
 void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const TraceInfo& device);
 void unobserve_ops(const TraceInfo& device);
 void complete_ops(tracer::Recorder& recorder, const TraceInfo& device);

@@ -47,6 +47,7 @@ Session::State::State(DevicePort& device_port, const Settings& chosen, std::uniq
 
 Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
     : state_(std::make_unique<State>(port, settings, std::move(plans))) {
+  prepare_observing();
   state_->start_recording(settings.record_ops);
   add_session(this);
 }

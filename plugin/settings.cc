@@ -150,6 +150,8 @@ const std::vector<Entry>& table() {
       text("STOWAGE_TRACE", &Settings::trace, "a path", "at exit: write the recorded trace to this file"),
       text("STOWAGE_PLAN_CACHE", &Settings::plan_cache, "a folder", "keep plans here between runs"),
       text("STOWAGE_JOB", &Settings::job, "any text", "name of the job in traces, for people"),
+      text("STOWAGE_LIBRARY", &Settings::library, "a path",
+           "libstowage.so, for the preload shim; else beside it"),
       count("STOWAGE_VERBOSE", &Settings::verbose, 0, 2,
             "0 warnings, 1 state changes too, 2 every iteration"),
       choice("STOWAGE_FAULT", &Settings::fault, {"none", "planner", "thread", "arena"},

@@ -44,6 +44,7 @@ struct Settings {
   std::string trace;                        ///< STOWAGE_TRACE: file the recorded trace is written to at exit
   std::string plan_cache;                   ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs
   std::string job;                          ///< STOWAGE_JOB: name put into traces, for people
+  std::string library;                      ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
   std::uint64_t verbose = 0;   ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
   Fault fault = Fault::kNone;  ///< STOWAGE_FAULT: for tests
 };

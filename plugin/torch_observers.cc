@@ -51,14 +51,14 @@ void complete_durations(tracer::Recorder& recorder, const TraceInfo& info) {
   if (clock) tracer::resolve_durations(*clock, recorder);
 }
 
-constexpr OpObserving kTorchOps{&begin_ops, &end_ops, &complete_durations};
+constexpr OpObserving kTorchOps{&observe_torch, &begin_ops, &end_ops, &complete_durations};
+[[maybe_unused]] const bool kRegistered = (set_op_observing(&kTorchOps), true);
 
 }  // namespace
 
 void observe_torch() {
   static std::once_flag once;
   std::call_once(once, [] {
-    set_op_observing(&kTorchOps);
     tracer::StepCallbacks callbacks;
     callbacks.on_begin = [] {
       for (Session* session : all_sessions()) session->on_optimizer_begin();

@@ -1,7 +1,8 @@
 // Ties the sessions to the running torch: optimizer steps mark all sessions, ops go to the recorders that ask
 // for them.
 //
-// Thread safety: any thread; every call after the first of observe_torch does nothing.
+// Linking this file is enough: the first session of the process starts the watching.
+// Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace stowage::plugin {
 
-/// Begins for the whole process. Adaptors call it when they install, before they make a session.
+/// Begins for the whole process. Calls after the first do nothing.
 void observe_torch();
 
 /// Completes the route of a CUDA device's ops: its clock and its current stream. Set once by the CUDA

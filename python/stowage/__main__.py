@@ -1,0 +1,5 @@
+import sys
+
+from stowage.cli import main
+
+sys.exit(main())

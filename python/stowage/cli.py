@@ -1,0 +1,183 @@
+"""The command `stowage`. Each subcommand is a function here; what it needs is imported when it runs."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+from stowage import _library
+from stowage._library import StowageError
+
+
+def _script_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-m", dest="module", action="store_true", help="script is a module's name, as in python -m")
+    parser.add_argument("script", help="the training script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets")
+
+
+def _execute(options: argparse.Namespace, environment: dict[str, str]) -> int:
+    """Becomes `python script …`, so that signals, exit code and the debugger are the script's own."""
+    if not options.module and not pathlib.Path(options.script).exists():
+        raise StowageError(f"there is no script {options.script}")
+    command = [sys.executable, *(["-m"] if options.module else []), options.script, *options.arguments]
+    sys.stdout.flush()
+    os.execve(sys.executable, command, environment)
+
+
+def _set(environment: dict[str, str], pairs: list[str]) -> None:
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise StowageError(f"--set takes key=value, but got {pair}; `stowage settings` lists the keys")
+        environment["STOWAGE" if key == "enable" else f"STOWAGE_{key.upper()}"] = value
+
+
+def run(options: argparse.Namespace) -> int:
+    _library.load()  # a build that does not fit is an error now, not a warning in the job
+    environment = dict(os.environ, STOWAGE="1")
+    environment.setdefault("STOWAGE_REPORT", "text")
+    _set(environment, options.set)
+    return _execute(options, environment)
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?)?B?", text.strip(), re.IGNORECASE)
+    if not match:
+        raise StowageError(f"{text} is no amount of memory; write 80GiB, 512MiB or a number of bytes")
+    unit = (match[2] or "").lower()
+    base = 1024 if unit.endswith("i") else 1000
+    return int(float(match[1]) * base ** ("kmgt".index(unit[0]) + 1 if unit else 0))
+
+
+def simulator_environment(folder: pathlib.Path, environment: dict[str, str]) -> dict[str, str]:
+    """`environment` changed as the simulator's env.json says; ${SIMULATOR} there is `folder`."""
+    rules = json.loads((folder / "env.json").read_text())
+    changed = {name: value for name, value in environment.items() if name not in rules.get("unset", [])}
+    for name, value in rules.get("set", {}).items():
+        changed[name] = value.replace("${SIMULATOR}", str(folder))
+    for name, value in rules.get("prepend", {}).items():
+        value = value.replace("${SIMULATOR}", str(folder))
+        changed[name] = f"{value}:{changed[name]}" if changed.get(name) else value
+    return changed
+
+
+def dryrun(options: argparse.Namespace) -> int:
+    rules = _library.find("simulator/env.json")
+    if rules is None:
+        raise StowageError("the simulated device is not built; build with -DSTOWAGE_WITH_SIMULATOR=ON")
+    environment = simulator_environment(rules.parent, dict(os.environ, STOWAGE="1", STOWAGE_DEVICES="cuda"))
+    environment.setdefault("STOWAGE_REPORT", "text")
+    environment["STOWAGE_SIM_MEMORY"] = str(_bytes(options.device_memory))
+    environment["STOWAGE_SIM_DEVICES"] = str(options.devices)
+    _set(environment, options.set)
+    return _execute(options, environment)
+
+
+def preload(options: argparse.Namespace) -> int:
+    path = _library.find("lib/libstowage_preload.so", "plugin/preload/libstowage_preload.so")
+    if path is None:
+        raise StowageError("libstowage_preload.so is not built; run tools/setup, or pip install stowage")
+    print(path)
+    return 0
+
+
+def settings(options: argparse.Namespace) -> int:
+    from stowage import _control
+    rows = _control.settings()
+    if options.json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    width = max(len(row["variable"]) for row in rows)
+    for row in rows:
+        changed = "" if row["value"] == row["default"] else f"  (now {row['value']})"
+        print(f"{row['variable']:<{width}}  {row['help']}\n{'':<{width}}  {row['bounds']}; "
+              f"default {row['default'] or 'none'}{changed}")
+    return 0
+
+
+def report(options: argparse.Namespace) -> int:
+    from stowage import _control
+    try:
+        print(_control.Report(json.loads(pathlib.Path(options.file).read_text())), end="")
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise StowageError(f"{options.file} is not a report of Stowage: {error}") from error
+    return 0
+
+
+def _binary(options: argparse.Namespace) -> int:
+    """replay and place are the offline program's; it has its own options and help."""
+    path = _library.find("bin/stowage-replay", "replay/stowage-replay")
+    found = str(path) if path else shutil.which("stowage-replay")
+    if not found:
+        raise StowageError("the program stowage-replay is not built; run tools/setup, or pip install stowage")
+    sys.stdout.flush()
+    os.execv(found, [found, options.command, *options.arguments])
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """What is there and what is not; 0 if the library loads."""
+    built = _library.built_for()
+    print(f"python          {sys.version.split()[0]} at {sys.executable}")
+    print(f"stowage         {built['version'] or 'not built'}, built for torch {built['torch'] or '?'}")
+    status = 0
+    try:
+        library = _library.load()
+        print(f"library         {_library.library_path()}, loads")
+        print(f"cuda part       {'yes' if hasattr(library, 'stowage_alloc') else 'no'}")
+    except StowageError as error:
+        print(f"library         {error}")
+        status = 1
+    for name, candidates in {"preload shim": ("lib/libstowage_preload.so", "plugin/preload/libstowage_preload.so"),
+                             "simulator": ("simulator/env.json",),
+                             "replay": ("bin/stowage-replay", "replay/stowage-replay")}.items():
+        print(f"{name:<15} {_library.find(*candidates) or 'not built'}")
+    entry = "yes" if _registered_entry_point() else "no: STOWAGE=1 has no effect; install the package"
+    print(f"entry point     {entry}")
+    return status
+
+
+def _registered_entry_point() -> bool:
+    from importlib.metadata import entry_points
+    return any(point.value.startswith("stowage.") for point in entry_points(group="torch.backends"))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="stowage", description="Static memory plans for PyTorch training jobs.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+
+    def add(name: str, function, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(function=function)
+        return command
+
+    runner = add("run", run, "run a training script with Stowage and print the report at its end")
+    runner.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
+    _script_arguments(runner)
+    dry = add("dryrun", dryrun, "run a CUDA training script on a simulated device and print peak and plan")
+    dry.add_argument("--device-memory", default="80GiB", help="memory of the device (default 80GiB)")
+    dry.add_argument("--devices", type=int, default=1, help="how many devices there are (default 1)")
+    dry.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
+    _script_arguments(dry)
+    add("preload", preload, "print the path of the library for LD_PRELOAD")
+    lister = add("settings", settings, "list all settings with default, bounds and help")
+    lister.add_argument("--json", action="store_true", help="as JSON")
+    add("report", report, "print a saved report as a table").add_argument("file", help="the JSON file")
+    add("doctor", doctor, "say what is installed, what is found and what is missing")
+    for name, text in (("replay", "replay a recorded trace offline"), ("place", "solve a placement problem offline")):
+        commands.add_parser(name, help=text)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        if arguments[:1] in (["replay"], ["place"]):  # all options are the program's, --help too
+            return _binary(argparse.Namespace(command=arguments[0], arguments=arguments[1:]))
+        options = _parser().parse_args(arguments)
+        return options.function(options)
+    except StowageError as error:
+        print(f"stowage: error: {error}", file=sys.stderr)
+        return 2
