@@ -7,11 +7,14 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
 from tests.style.files import HOST_PARTS, ROOT, build_folder, files, read
 
+# A busy machine must not hold up all other tests: what is not looked at by then is left for the next run, which says so.
+SECONDS = 45
 WARNING = re.compile(r"^.*: (?:warning|error): .*\[[\w.,-]+\]$", re.M)
 
 
@@ -49,7 +52,15 @@ def test_clang_tidy_is_silent():
     shared = "\0".join([read(".clang-tidy"), program, *map(read, headers)])
     cache = pathlib.Path(build_folder(), "clang-tidy")
     cache.mkdir(exist_ok=True)
+    deadline = time.monotonic() + SECONDS
+
+    def check_in_time(name, entry):
+        kept = cache / key_of(name, entry, shared)
+        return check(program, name, kept) if kept.exists() or time.monotonic() < deadline else None
+
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        jobs = [pool.submit(check, program, name, cache / key_of(name, entry, shared)) for name, entry in entries.items()]
-    said = sorted({line for job in jobs for line in job.result().splitlines()})
+        answers = list(pool.map(check_in_time, entries.keys(), entries.values()))
+    said = sorted({line for answer in answers if answer for line in answer.splitlines()})
     assert said == [], "\n".join(said)
+    if None in answers:
+        pytest.skip(f"{answers.count(None)} of {len(answers)} files are left for the next run; the others are clean")
