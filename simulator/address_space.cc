@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -35,9 +36,10 @@ AddressSpace::AddressSpace(std::uint64_t bytes) : bytes_(bytes) {
 
 AddressSpace::~AddressSpace() { munmap(pointer(base_), bytes_); }
 
-std::uintptr_t AddressSpace::carve(FreeRanges::iterator range, std::uint64_t bytes, std::uint64_t alignment) {
+std::uintptr_t AddressSpace::carve(FreeRanges::iterator range, std::uintptr_t from, std::uint64_t bytes,
+                                   std::uint64_t alignment) {
   const auto [start, length] = *range;
-  const std::uintptr_t at = round_up(start, alignment);
+  const std::uintptr_t at = round_up(std::max(start, from), alignment);
   if (at - start > length || length - (at - start) < bytes) return 0;
   free_.erase(range);
   if (at > start) free_.emplace(start, at - start);
@@ -48,12 +50,14 @@ std::uintptr_t AddressSpace::carve(FreeRanges::iterator range, std::uint64_t byt
 }
 
 std::uintptr_t AddressSpace::take(std::uint64_t bytes, std::uint64_t alignment) {
-  const std::uintptr_t from = cursor_;
-  for (auto range = free_.lower_bound(from); range != free_.end(); ++range) {
-    if (const auto at = carve(range, bytes, alignment)) return at;
+  // From the cursor on, beginning inside the range that it stands in; then everything, from the start.
+  auto range = free_.upper_bound(cursor_);
+  if (range != free_.begin()) --range;
+  for (; range != free_.end(); ++range) {
+    if (const auto at = carve(range, cursor_, bytes, alignment)) return at;
   }
-  for (auto range = free_.begin(); range != free_.end() && range->first < from; ++range) {
-    if (const auto at = carve(range, bytes, alignment)) return at;
+  for (range = free_.begin(); range != free_.end(); ++range) {
+    if (const auto at = carve(range, 0, bytes, alignment)) return at;
   }
   return 0;
 }

@@ -44,7 +44,8 @@ class AddressSpace {
 
  private:
   using FreeRanges = std::map<std::uintptr_t, std::uint64_t>;  // start → bytes
-  std::uintptr_t carve(FreeRanges::iterator range, std::uint64_t bytes, std::uint64_t alignment);
+  std::uintptr_t carve(FreeRanges::iterator range, std::uintptr_t from, std::uint64_t bytes,
+                       std::uint64_t alignment);
 
   std::uintptr_t base_ = 0;
   std::uint64_t bytes_ = 0;
