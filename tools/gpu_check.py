@@ -120,8 +120,10 @@ def memory_row(outcome) -> tuple[float, float, float]:
 
 
 def check_memory(check: Check, models: list[str]) -> None:
-    check.write(f"## Memory and time ({check.size} size, 14 iterations; reserved at the end, time the median of the last 6)", "",
-                "| model | allocator | peak allocated, MiB | reserved, MiB | ms per iteration | misses |", "|---|---|---|---|---|---|")
+    check.write(f"## Memory and time ({check.size} size, 14 iterations)", "",
+                "Reserved is read at the end; the time is the median of the last 6 iterations.", "",
+                "| model | allocator | peak allocated, MiB | reserved, MiB | ms per iteration | misses |",
+                "|---|---|---|---|---|---|")
     options = ["--size", check.size, "--iterations", "14", "--no-digests", "--any-algorithm"]
     ways = [("native", "plain", {}), ("expandable segments", "plain", EXPANDABLE), ("Stowage", "entry_point", {})]
     for model in available(models):
