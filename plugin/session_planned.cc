@@ -58,8 +58,11 @@ void Session::State::end_iteration() {
   const std::uint64_t made = requests(counts) - requests_before;
   const std::uint64_t missed = counts.last_iteration_misses;
   requests_before = requests(counts);
-  // In the first planned iteration upstream still held what the arena already served: no peak of the job's.
-  if (counts.iterations == 1) planned.back()->reset_peak();
+  if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
+    planned.back()->reset_peak();
+    reserved_after.store(0, std::memory_order_relaxed);
+    note_reserved(port.upstream_use().reserved);
+  }
   const std::uint32_t marks = std::exchange(marks_in_iteration, 0);
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
