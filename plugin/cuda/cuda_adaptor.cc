@@ -53,6 +53,12 @@ Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
   return device == nullptr ? nullptr : &device->session;
 }
 
+StreamId CudaAdaptor::current_stream_of(c10::DeviceIndex index) const {
+  CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
+  if (device == nullptr) return StreamId{0};
+  return device->port.streams().id_of(c10::cuda::getCurrentCUDAStream(index).stream()).value_or(StreamId{0});
+}
+
 CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
   const std::lock_guard lock(making_);
   const auto slot = static_cast<std::size_t>(index);

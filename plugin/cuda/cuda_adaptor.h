@@ -54,6 +54,8 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   [[nodiscard]] bool unreferenced() const;
   /// The session of `device`, or nullptr before its first request.
   [[nodiscard]] Session* session_of(c10::DeviceIndex device) const;
+  /// The ordinal of the calling thread's stream on `device`; 0 where there is no session or no ordinal left.
+  StreamId current_stream_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
   /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. The C ABI's way in.
   void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);

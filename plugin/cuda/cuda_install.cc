@@ -1,16 +1,20 @@
 #include "plugin/cuda/cuda_install.h"
 
 #include <c10/core/AllocatorConfig.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/notice.h"
+#include "plugin/torch_observers.h"
+#include "tracer/event_clock.h"
 
 namespace stowage::plugin {
 namespace {
@@ -79,6 +83,14 @@ void put_in_place(torch_cuda::CUDAAllocator* allocator) {
   c10::SetAllocator(c10::kCUDA, allocator, kPriority);
 }
 
+/// The clock and the current stream of a device's recorded ops.
+void complete_route(std::uint32_t index, tracer::OpRoute& route) {
+  const auto device = static_cast<c10::DeviceIndex>(index);
+  route.clock = std::make_shared<tracer::EventClock>(c10::Device(c10::kCUDA, device),
+                                                     c10::impl::getDeviceGuardImpl(c10::kCUDA));
+  route.current_stream = [device] { return cuda_adaptor()->current_stream_of(device); };
+}
+
 template <class Action>
 Status contained(Action action) {
   const std::lock_guard lock(installing());
@@ -94,6 +106,8 @@ Status open(const Settings& settings) {
   if (!ours) return ours.error();
   if ((*ours)->active()) return {};
   prefer_expandable_segments(settings);
+  set_cuda_route(&complete_route);
+  observe_torch();
   (*ours)->activate(settings);
   return {};
 }

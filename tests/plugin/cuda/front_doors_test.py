@@ -4,7 +4,7 @@ from simulated_job import PRELOAD, PRELUDE, run
 
 PLUGGABLE = """
 import ctypes
-path = os.environ["STOWAGE_LIBRARY"]
+path = os.environ["TEST_LIBRARY"]
 pluggable = torch.cuda.memory.CUDAPluggableAllocator(path, "stowage_torch_alloc", "stowage_free")
 address = lambda name: ctypes.cast(getattr(lib, name), ctypes.c_void_p).value
 raw = pluggable.allocator()

@@ -18,7 +18,7 @@ SIMULATOR = BUILD / "simulator"
 PRELUDE = '''
 import ctypes, json, os, torch
 torch.backends.cudnn.enabled = False
-lib = ctypes.CDLL(os.environ["STOWAGE_LIBRARY"])
+lib = ctypes.CDLL(os.environ["TEST_LIBRARY"])
 for text in ("stowage_report", "stowage_last_error", "stowage_check_torch"):
     getattr(lib, text).restype = ctypes.c_char_p
 def enable(**settings):
@@ -66,7 +66,7 @@ def environment(preload=(), **extra):
     env.update({k: fill(v) for k, v in description.get("set", {}).items()})
     for key, value in description.get("prepend", {}).items():
         env[key] = ":".join(filter(None, [*map(str, preload), fill(value), env.get(key, "")]))
-    env.update({"STOWAGE_LIBRARY": str(LIBRARY), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+    env.update({"TEST_LIBRARY": str(LIBRARY), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
     env.update(extra)
     return env
 
