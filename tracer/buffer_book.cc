@@ -39,7 +39,7 @@ std::uint64_t BufferBook::resolve(const void* address, Bytes bytes, Tick now) {
   std::uint64_t key = kNoKey;
   if (const std::uint64_t* found = live_.find(number)) {
     key = *found;
-  } else if ((key = find_around(number)) != kNoKey) {
+  } else if (bytes >= kGranule && (key = find_around(number)) != kNoKey) {
     live_.insert(number, key);
     aliases_.emplace_back(key, number);
   } else {

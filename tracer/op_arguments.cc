@@ -30,7 +30,8 @@ void consider_device(c10::Device device, Arguments& arguments) {
 }  // namespace
 
 void append_use(const c10::TensorImpl& tensor, Uses& uses) {
-  if (!tensor.has_storage()) return;
+  // A number that Python passed is wrapped as a tensor for one call: it is no value.
+  if (!tensor.has_storage() || tensor.is_wrapped_number()) return;
   const c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
   if (storage == nullptr || storage->data_ptr().get() == nullptr) return;
   uses.push_back({storage->data_ptr().get(), version_of(tensor), Bytes(storage->nbytes())});
