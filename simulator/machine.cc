@@ -1,14 +1,24 @@
 #include "simulator/machine.h"
 
+#include <atomic>
+
 #include "simulator/misuse.h"
 
 namespace stowage::simulator {
+namespace {
+
+std::atomic<bool> made{false};
+
+}  // namespace
+
+bool Machine::in_use() { return made; }
 
 Machine& Machine::get() {
   static Machine* const kMachine = [] {
-    auto* const made = new Machine(settings());
+    auto* const machine = new Machine(settings());
     install_fault_reporter();
-    return made;
+    made = true;
+    return machine;
   }();
   return *kMachine;
 }

@@ -26,6 +26,9 @@ class Machine {
   /// The process's machine, built from settings() at the first use. It is never destroyed: jobs free device
   /// memory from static destructors, in any order.
   static Machine& get();
+  /// Whether this process has used its machine. False in the shells and tools that a job's environment
+  /// reaches too.
+  static bool in_use();
   explicit Machine(const Settings& settings);
 
   /// The memory that `address` belongs to, or null for a host address.

@@ -21,7 +21,7 @@ void print_report() {
 }
 
 __attribute__((destructor)) void at_exit() {
-  if (settings().report) print_report();
+  if (Machine::in_use() && settings().report) print_report();
 }
 
 }  // namespace
