@@ -61,6 +61,7 @@ Session::~Session() {
 
 void* Session::try_allocate(Bytes bytes, StreamId stream) {
   State& state = *state_;
+  if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
   allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
   if (planned == nullptr) return nullptr;
   if (state.uses.any_waiting() &&
@@ -71,6 +72,20 @@ void* Session::try_allocate(Bytes bytes, StreamId stream) {
   if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
   return address;
+}
+
+// While nobody else marks iterations, the allocations themselves tell where one begins: just before this
+// request.
+[[gnu::noinline]] void Session::watch_period(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  Bytes live{0};
+  if (const allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
+    live = planned->live_bytes();
+  } else if (const tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire)) {
+    live = recorder->live();
+  }
+  if (const std::optional<MarkSource> mark = state.periods.on_alloc(round_up(bytes), stream, live))
+    on_mark(*mark);
 }
 
 void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
@@ -175,6 +190,7 @@ void Session::State::mark(MarkSource source) {
   if (rank(source) < rank(best_source)) return;
   if (rank(source) > rank(best_source)) {
     best_source = source;
+    watch_period.store(false, std::memory_order_relaxed);
     if (now != SessionState::kRecording) return back_to_recording();
     if (recorded_marks > 0)
       recorders.back()->clear();  // what was marked otherwise does not mix with what comes
@@ -217,6 +233,7 @@ void Session::on_optimizer_begin() {
 
 void Session::State::turn_off(const std::string& reason, bool loud) {
   serving.store(nullptr, std::memory_order_release);
+  watch_period.store(false, std::memory_order_relaxed);
   stop_recording();
   if (plans) plans->cancel();
   state.store(SessionState::kOff, std::memory_order_release);
@@ -257,6 +274,7 @@ void Session::stop_and_wait() {
 
 void Session::after_fork() noexcept {
   state_->forked.store(true, std::memory_order_relaxed);
+  state_->watch_period.store(false, std::memory_order_relaxed);
   state_->serving.store(nullptr, std::memory_order_relaxed);
   state_->recording.store(nullptr, std::memory_order_relaxed);
   state_->state.store(SessionState::kOff, std::memory_order_relaxed);

@@ -69,6 +69,7 @@ class Session {
   struct State;  ///< session_state.h
 
  private:
+  void watch_period(Bytes bytes, StreamId stream);
   std::unique_ptr<State> state_;
 };
 

@@ -19,6 +19,7 @@
 #include "plugin/retirable_arena.h"
 #include "plugin/session.h"
 #include "plugin/stream_uses.h"
+#include "tracer/period_detector.h"
 #include "tracer/recorder.h"
 
 namespace stowage::plugin {
@@ -52,6 +53,8 @@ struct Session::State {
   std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
   std::atomic<bool> forked{false};
   std::atomic<std::uint32_t> polls{0};
+  std::atomic<bool> watch_period{true};  ///< no optimizer or user has marked yet
+  tracer::PeriodDetector periods;
   std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
   StreamUses uses;
 

@@ -210,6 +210,18 @@ TEST_F(SessionTest, UserMarksTakePrecedenceOverTheOptimizers) {
   EXPECT_EQ(last_misses(), 0u);
 }
 
+TEST_F(SessionTest, WithoutAnyMarksTheAllocationsTellWhereAnIterationBegins) {
+  start();
+  for (int i = 0; i < 12; ++i) {
+    std::vector<void*> live;
+    for (unsigned k = 0; k < 30; ++k) live.push_back(job->allocate(600u * (k % 7 + 1) + 40'000u * (k / 29)));
+    for (void* address : live) job->free(address);
+  }
+  ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
+  EXPECT_EQ(report()["plans"][0]["entries"], 30);
+  EXPECT_EQ(last_misses(), 0u);
+}
+
 TEST_F(SessionTest, EarlyOptimizerStepsBeginWithAnEmptyUpstreamCache) {
   start();
   for (int i = 0; i < 4; ++i) {
