@@ -60,8 +60,9 @@ def main():
     for name, batch, real, expected in CASES:
         peak, reserved, host_ms = run(name, batch, False)
         _, expandable, _ = run(name, batch, True)
-        print(f"| {name}, {batch} | {peak:.2f} | {real} | {100 * (peak / real - 1):+.1f} % | {reserved:.2f} | {expandable:.2f} "
-              f"| {host_ms:.0f} |", flush=True)
+        cells = [f"{name}, {batch}", f"{peak:.2f}", f"{real}", f"{100 * (peak / real - 1):+.1f} %", f"{reserved:.2f}",
+                 f"{expandable:.2f}", f"{host_ms:.0f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
         if abs(peak / expected - 1) > TOLERANCE:
             wrong.append(f"{name}: {peak:.2f} GiB, expected {expected}")
     if wrong:
