@@ -51,21 +51,23 @@ Result<Solution> solve(const Problem& problem, const placement::GreedyOptions& o
   return solution;
 }
 
-/// With the siblings' offsets if the arena, which all plans share, need not grow for it; else without.
+/// With as many of the siblings' offsets as the arena, which all plans share, can take without growing.
 Result<Solution> solve_beside_siblings(const Lifetimes& lifetimes, const PlanOptions& options,
                                        const placement::GreedyOptions& greedy) {
-  const Problem fixed = fix_by_siblings(lifetimes, options.siblings);
-  if (!has_fixed(fixed)) return solve(lifetimes.problem, greedy);
-  Bytes highest = lower_bound(lifetimes.problem);
+  const Bytes bound = lower_bound(lifetimes.problem);
+  Bytes highest = bound;
   for (const Plan* sibling : options.siblings) highest = std::max(highest, sibling->height);
-  Result<Solution> beside = solve(fixed, greedy);
-  if (beside && beside->height <= highest) {
-    // The bound of the fixed problem is above that of the lifetimes alone, which is what a plan promises.
-    beside->lower_bound = lower_bound(lifetimes.problem);
-    beside->proved_optimal = beside->height == beside->lower_bound;
+  for (Keep keep : {Keep::kAllCrossing, Keep::kWholePeriod}) {
+    const Problem fixed = fix_by_siblings(lifetimes, options.siblings, keep);
+    if (!has_fixed(fixed)) continue;
+    Result<Solution> beside = solve(fixed, greedy);
+    if (!beside && beside.error().code == ErrorCode::kCancelled) return beside;
+    if (!beside || beside->height > highest) continue;
+    // The bound of the fixed problem may be above that of the lifetimes alone, which is what a plan states.
+    beside->lower_bound = bound;
+    beside->proved_optimal = beside->height == bound;
     return beside;
   }
-  if (!beside && beside.error().code == ErrorCode::kCancelled) return beside;
   return solve(lifetimes.problem, greedy);
 }
 

@@ -15,11 +15,15 @@
 
 namespace stowage::planner {
 
+/// Which crossing buffers keep their offsets: all, or only those whose slots are held for the whole period.
+enum class Keep { kAllCrossing, kWholePeriod };
+
 /// The problem with fixed offsets for the crossing buffers (LifeClass::kCyclic, kTwoSlots) that have a
 /// counterpart in a sibling: the i-th crossing entry of a (rounded, stream) takes the slots of the sibling's
 /// i-th arena entry of that kind, from the first sibling that has one. For kTwoSlots the counterpart must
 /// have a spare. Requires: no null pointers.
-placement::Problem fix_by_siblings(const Lifetimes& lifetimes, const std::vector<const Plan*>& siblings);
+placement::Problem fix_by_siblings(const Lifetimes& lifetimes, const std::vector<const Plan*>& siblings,
+                                   Keep keep);
 
 /// True if fix_by_siblings would fix anything.
 bool has_fixed(const placement::Problem& problem);

@@ -61,6 +61,21 @@ std::uint64_t bound_of(const Instance& instance) {
   return bound;
 }
 
+bool always_there(const Life& life, std::uint32_t ranks) {
+  return life.end == ranks && life.wrapped_end >= life.begin;
+}
+
+/// Counts the obstacles that are always there and lie on the floor as part of it.
+void raise_floor(Instance& instance) {
+  std::sort(instance.obstacles.begin(), instance.obstacles.end(),
+            [](const Obstacle& a, const Obstacle& b) { return a.offset < b.offset; });
+  for (const Obstacle& obstacle : instance.obstacles) {
+    if (!always_there(obstacle.life, instance.ranks) || obstacle.offset != instance.floor) break;
+    instance.floor += obstacle.size;
+    ++instance.floor_obstacles;
+  }
+}
+
 }  // namespace
 
 Instance build_instance(const Problem& problem, std::uint32_t stream_class,
@@ -81,8 +96,8 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   }
   for (const AddressRange& range : taken) {
     instance.obstacles.push_back({Life{0, instance.ranks, 0}, range.begin, range.end - range.begin});
-    if (range.begin == 0) instance.floor = range.end;
   }
+  raise_floor(instance);
   instance.bound = bound_of(instance);
   return instance;
 }

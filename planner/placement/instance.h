@@ -50,14 +50,15 @@ struct AddressRange {
 
 struct Instance {
   std::vector<Piece> pieces;        ///< free to be placed, in order of item
-  std::vector<Obstacle> obstacles;  ///< in place before any piece
+  std::vector<Obstacle> obstacles;  ///< in place before any piece, by offset
   std::uint32_t ranks = 0;          ///< number of ranks; every span lies in [0, ranks)
   std::uint64_t bound = 0;          ///< no placement of pieces and obstacles is lower, in bytes
-  std::uint64_t floor = 0;          ///< [0, floor) is held by an obstacle at all times, in bytes
+  std::uint64_t floor = 0;          ///< [0, floor) is held by obstacles at all times, in bytes
+  std::size_t floor_obstacles = 0;  ///< how many obstacles make the floor
 
   /// True if the obstacles are no more than the floor, so that whatever is placed bottom-up has a closed
   /// underside.
-  [[nodiscard]] bool flat() const { return obstacles.empty() || (obstacles.size() == 1 && floor > 0); }
+  [[nodiscard]] bool flat() const { return floor_obstacles == obstacles.size(); }
 };
 
 /// The items of `stream_class` that occupy anything, with `taken` (ascending, disjoint) held by others at all
