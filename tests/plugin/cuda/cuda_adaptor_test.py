@@ -50,9 +50,6 @@ enable()
 job = plan(Job())
 torch.cuda.reset_peak_memory_stats()
 assert torch.cuda.max_memory_allocated() == torch.cuda.memory_allocated()
-highest = 0
-class Watch(torch.autograd.Function):
-    pass
 job.optimizer.zero_grad()
 loss = job.forward()
 highest = torch.cuda.memory_allocated()
@@ -152,7 +149,10 @@ job = Job()
 if planned: plan(job)
 side = torch.cuda.Stream()
 if planned:
+    hits = device()["hits"]
+    job.optimizer.zero_grad()              # its slots hold gradients until then
     x = job.model[0](job.input)            # what the plan has next
+    assert device()["hits"] > hits
 else:
     x = torch.empty(1 << 20, device="cuda")
 active = torch.cuda.memory_stats()["active_bytes.all.current"]
@@ -198,13 +198,16 @@ def test_cache_info_fraction_history_and_ipc():
     run("""
 enable()
 job = plan(Job())
+hits = device()["hits"]
+job.optimizer.zero_grad()                  # as an iteration begins: its slots hold gradients until then
+h = job.model[0](job.input)                # what the plan has next
+assert device()["hits"] > hits
 torch.cuda.set_per_process_memory_fraction(0.5)
 assert torch.cuda.get_per_process_memory_fraction() == 0.5
 torch.cuda.memory._record_memory_history(max_entries=100)
 x = torch.ones(3 << 20, device="cuda")
 assert torch.cuda.memory._snapshot()["device_traces"][0]
 torch.cuda.memory._record_memory_history(enabled=None)
-h = job.model[0](job.input)
 try:
     h.untyped_storage()._share_cuda_()
     raise SystemExit("shared an arena tensor")
