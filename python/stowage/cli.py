@@ -149,7 +149,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def add(name: str, function, text: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=text, description=text)
+        # No abbreviations: a script's --device would be taken for a mistyped --devices of ours.
+        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         command.set_defaults(function=function)
         return command
 

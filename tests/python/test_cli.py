@@ -44,6 +44,13 @@ def test_run_has_python_s_semantics(tmp_path):
     assert done.returncode == 7, done.stderr
 
 
+@pytest.mark.parametrize("command", ["run", "dryrun"])
+def test_what_stands_behind_the_script_is_the_script_s(command):
+    arguments = ["--device", "cuda", "--set", "a=1", "-m", "--help", "--devices", "3"]
+    options = cli._parser().parse_args([command, "--set", "job=x", "train.py", *arguments])
+    assert (options.script, options.arguments, options.set, options.module) == ("train.py", arguments, ["job=x"], False)
+
+
 def test_report_prints_a_saved_one(tmp_path):
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps({"devices": [{"device": "cpu", "state": "planned", "iterations": 5}]}))

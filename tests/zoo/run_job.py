@@ -19,7 +19,7 @@ os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # what deterministi
 
 import torch
 
-from tests.zoo import habits, models
+from tests.zoo import counters, habits, models
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
@@ -57,17 +57,22 @@ def run(arguments: argparse.Namespace, on_event: Callable[[str], None]) -> dict:
     job = models.build(arguments.model, arguments.size, arguments.device)
     on_event("built")
     step = habits.HABITS[arguments.habit](job)
-    times_ns = []
+    times_ns, memory_calls = [], []
     for iteration in range(arguments.iterations):
+        calls_before = counters.memory_calls()
         started = time.perf_counter_ns()
         step(iteration)
         if arguments.device == "cuda":
             torch.cuda.synchronize()
         times_ns.append(time.perf_counter_ns() - started)
+        if calls_before is not None:
+            memory_calls.append(counters.memory_calls() - calls_before)
         time.sleep(arguments.pause_ms / 1e3)
     on_event("trained")
     return {"model": arguments.model, "size": arguments.size, "device": arguments.device, "torch": torch.__version__,
-            "losses": job.losses, "iteration_ns": times_ns, "memory": memory_figures(arguments.device),
+            "losses": job.losses, "iteration_ns": times_ns,
+            "memory_calls": memory_calls,  # to the device, per iteration; empty where it is not the simulated one
+            "memory": memory_figures(arguments.device),
             "digests": {} if arguments.no_digests else job.digests()}
 
 
