@@ -107,14 +107,14 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _binary(options: argparse.Namespace) -> int:
-    """replay and place are the offline program's; it has its own options and help."""
+def _replay(arguments: list[str]) -> int:
+    """Becomes the offline program, which has its own options and help."""
     path = _library.find("bin/stowage-replay", "replay/stowage-replay")
     found = str(path) if path else shutil.which("stowage-replay")
     if not found:
         raise StowageError("the program stowage-replay is not built; run tools/setup, or pip install stowage")
     sys.stdout.flush()
-    os.execv(found, [found, options.command, *options.arguments])
+    os.execv(found, ["stowage replay", *arguments])
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -167,16 +167,15 @@ def _parser() -> argparse.ArgumentParser:
     lister.add_argument("--json", action="store_true", help="as JSON")
     add("report", report, "print a saved report as a table").add_argument("file", help="the JSON file")
     add("doctor", doctor, "say what is installed, what is found and what is missing")
-    for name, text in (("replay", "replay a recorded trace offline"), ("place", "solve a placement problem offline")):
-        commands.add_parser(name, help=text)
+    commands.add_parser("replay", help="replay a recorded trace offline")
     return parser
 
 
 def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        if arguments[:1] in (["replay"], ["place"]):  # all options are the program's, --help too
-            return _binary(argparse.Namespace(command=arguments[0], arguments=arguments[1:]))
+        if arguments[:1] == ["replay"]:  # all options are the program's, --help too
+            return _replay(arguments[1:])
         options = _parser().parse_args(arguments)
         return options.function(options)
     except StowageError as error:

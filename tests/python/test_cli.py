@@ -51,6 +51,13 @@ def test_what_stands_behind_the_script_is_the_script_s(command):
     assert (options.script, options.arguments, options.set, options.module) == ("train.py", arguments, ["job=x"], False)
 
 
+def test_replay_takes_its_own_options():
+    done = stowage("replay", "--help")
+    assert done.returncode == 0 and "Usage: stowage replay [OPTIONS] trace" in done.stdout, done.stderr
+    done = stowage("replay", "none.stowtrace", "--json")
+    assert done.returncode != 0 and "none.stowtrace" in done.stderr
+
+
 def test_report_prints_a_saved_one(tmp_path):
     saved = tmp_path / "report.json"
     saved.write_text(json.dumps({"devices": [{"device": "cpu", "state": "planned", "iterations": 5}]}))
