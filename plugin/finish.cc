@@ -30,7 +30,7 @@ AtExit& at_exit() {
 void write_report(const std::string& where) {
   if (where.empty()) return;
   const std::string json = process_report_json();
-  if (where == "text") {
+  if (where == "text" || where == "1") {
     const std::string text = report_text(json);
     std::fwrite(text.data(), 1, text.size(), stderr);
     return;

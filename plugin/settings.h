@@ -32,7 +32,7 @@ struct Settings {
   std::uint64_t record_iterations = 50;     ///< STOWAGE_RECORD_ITERATIONS: marks to wait for a steady state
   double plan_seconds = 2.0;                ///< STOWAGE_PLAN_SECONDS: time limit of the planner
   std::uint64_t plan_work =
-      20'000'000;  ///< STOWAGE_PLAN_WORK: work limit of the planner, in placements tried
+      400'000'000;  ///< STOWAGE_PLAN_WORK: work limit of the planner, in placed buffers looked at
   std::uint64_t plan_wait_ms =
       300;                       ///< STOWAGE_PLAN_WAIT_MS: at the first boundary, wait so long for the plan
   std::uint64_t max_plans = 8;   ///< STOWAGE_MAX_PLANS: kinds of iteration planned side by side
@@ -40,11 +40,11 @@ struct Settings {
   std::uint64_t diverged_iterations = 8;  ///< STOWAGE_DIVERGED_ITERATIONS: so many in a row end the plan
   std::uint64_t max_replans = 3;  ///< STOWAGE_MAX_REPLANS: after so many, Stowage stays out of the way
   ArenaBackend arena = ArenaBackend::kVmm;  ///< STOWAGE_ARENA
-  std::string report;                       ///< STOWAGE_REPORT: at exit; "text" to stderr, or a path for JSON
-  std::string trace;                        ///< STOWAGE_TRACE: file the recorded trace is written to at exit
-  std::string plan_cache;                   ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs
-  std::string job;                          ///< STOWAGE_JOB: name put into traces, for people
-  std::string library;                      ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
+  std::string report;          ///< STOWAGE_REPORT: at exit; "text" or "1": to stderr; else a path for JSON
+  std::string trace;           ///< STOWAGE_TRACE: file the recorded trace is written to at exit
+  std::string plan_cache;      ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs
+  std::string job;             ///< STOWAGE_JOB: name put into traces, for people
+  std::string library;         ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
   std::uint64_t verbose = 0;   ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
   Fault fault = Fault::kNone;  ///< STOWAGE_FAULT: for tests
 };
