@@ -128,8 +128,11 @@ def main() -> None:
         rng = {"cpu": torch.get_rng_state()}
         if arguments.device == "cuda":
             rng["cuda"] = torch.cuda.get_rng_state()
-        torch.save({"losses": losses, "iteration_ms": iteration_ms, "model": model.state_dict(), "gradients": gradients,
-                    "optimizer": optimizer.state_dict(), "rng": rng}, arguments.save)
+        saved = {"losses": losses, "iteration_ms": iteration_ms, "model": model.state_dict(), "gradients": gradients,
+                 "optimizer": optimizer.state_dict(), "rng": rng}
+        if arguments.device == "cuda":
+            saved["cuda_memory"] = {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
+        torch.save(saved, arguments.save)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,10 @@ Every figure is of this run. Exit status 1 if a piece failed or the bits differ.
 import argparse
 import json
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -20,172 +18,173 @@ import torch
 
 from tests.zoo import harness
 from tests.zoo.job import digest_all
-
-MIB = 1 << 20
-COLUMNS = ("", "peak live", "reserved", "fragmentation", "per iteration", "loss at the end", "bits")
-
-
-@dataclass
-class Run:
-    """One finished training run."""
-
-    losses: list[float] = field(default_factory=list)
-    digests: dict[str, str] = field(default_factory=dict)
-    iteration_ms: float = 0.0
-    result: dict = field(default_factory=dict)
-    report: dict = field(default_factory=dict)
+from tools.jobs import Failure, Job, median, run_together
+from tools.table import NONE, fragmentation, lines, mib
 
 
-class Failure(Exception):
-    pass
-
-
-def progress(text: str) -> None:
-    """The line that shows what is being done; overwritten in a terminal, one line each elsewhere."""
+def progress(text: str, passing: bool = False) -> None:
+    """The line that shows what is being done; in a terminal overwritten, elsewhere printed unless `passing`."""
     if sys.stdout.isatty():
         print(f"\r\033[K  … {text}", end="", flush=True)
-    elif "(" not in text:
+    elif not passing:
         print(f"  … {text}", flush=True)
 
 
-def clear_progress() -> None:
+def show(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]], notes: list[str]) -> None:
     if sys.stdout.isatty():
-        print("\r\033[K", end="", flush=True)
-
-
-def train(label: str, door: str, script: list[str], device: str, extra: dict[str, str], folder: pathlib.Path) -> dict:
-    """Runs a job, showing its progress; returns Stowage's report (empty if plain). Raises Failure."""
-    progress(label)
-    report = folder / f"{door}.json"
-    job = subprocess.Popen(harness.command(door, script), cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, env=harness.environment(door, device, report, extra))
-    output = []
-    for line in job.stdout:
-        output.append(line)
-        if match := re.match(r"iteration +(\d+)", line):
-            progress(f"{label} (iteration {match[1]})")
-    if job.wait() != 0:
-        raise Failure(f"{label}: the job ended with {job.returncode}:\n{''.join(output[-20:])}")
-    if door != "plain" and not report.exists():
-        raise Failure(f"{label}: Stowage left no report. The job's last lines:\n{''.join(output[-20:])}")
-    return json.loads(report.read_text()) if report.exists() else {}
-
-
-def median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
-
-
-def print_table(title: str, rows: list[tuple]) -> None:
-    clear_progress()
+        print("\r\033[K", end="")
     print(f"\n{title}\n")
-    cells = [COLUMNS, *rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(COLUMNS))]
-    for number, row in enumerate(cells):
-        print("  " + row[0].ljust(widths[0]) + "".join("   " + cell.rjust(w) for cell, w in zip(row[1:], widths[1:])))
-        if number == 0:
-            print("  " + "─" * (sum(widths) + 3 * len(widths) - 3))
+    print("\n".join(f"  {line}".rstrip() for line in [*lines(head, rows), "", *notes]), flush=True)
 
 
-def mib(value: float | None) -> str:
-    return "–" if value is None else f"{value / MIB:,.1f} MiB"
+def make_job(label: str, door: str, script: list[str], device: str, folder: pathlib.Path,
+             extra: dict[str, str] | None = None) -> Job:
+    return Job(label, harness.command(door, script),
+               harness.environment(door, device, folder / f"{label}.report.json", extra or {}))
 
 
-def share(peak: float, reserved: float) -> str:
-    return f"{100 * max(0.0, 1 - peak / reserved):.1f} %" if reserved else "–"
+def report_of(job: Job, folder: pathlib.Path) -> dict:
+    path = folder / f"{job.label}.report.json"
+    if not path.exists():
+        raise Failure(f"{job.label}: Stowage left no report. The job's last lines:\n{''.join(job.output[-20:])}")
+    return json.loads(path.read_text())
 
 
-def same(a: Run, b: Run) -> str:
-    differing = harness.differences(a.digests, b.digests)
-    return "equal" if not differing else f"{len(differing)} DIFFER"
+PLAIN = {"cpu": "plain PyTorch *", "cuda": "plain PyTorch"}
 
 
-# -- the character GPT, for real ---------------------------------------------------------------------------------------
+# -- a character GPT, for real -----------------------------------------------------------------------------------------
 
-def train_example(label: str, door: str, device: str, iterations: int, folder: pathlib.Path) -> Run:
-    saved = folder / f"{door}.pt"
-    script = ["examples/char_gpt.py", "--device", device, "--iterations", str(iterations), "--print-every", "5",
-              "--save", str(saved)]
-    # The job's own number of threads, as a user would run it.
-    extra = {"OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
-    if door != "plain":
-        extra["STOWAGE_TRACE"] = str(folder / "job.stowtrace")
-    run = Run()
-    started = time.perf_counter()
-    run.report = train(label, door, script, device, extra, folder)
-    run.result["wall_s"] = time.perf_counter() - started
-    state = torch.load(saved, weights_only=True)
-    run.losses = state["losses"]
-    run.iteration_ms = median(state.pop("iteration_ms")[iterations // 2:])
-    digest_all(state, "state", run.digests)
-    return run
+def train_example(device: str, iterations: int, folder: pathlib.Path) -> dict[str, Job]:
+    """The plain job and the planned one, one thread each; at the same time on the CPU, in turn on a GPU."""
+    def job(label: str, door: str, extra: dict[str, str]) -> Job:
+        script = ["examples/char_gpt.py", "--device", device, "--iterations", str(iterations), "--print-every", "5",
+                  "--save", str(folder / f"{label}.pt")]
+        return make_job(label, door, script, device, folder, extra)
+
+    jobs = {"plain": job("plain", "plain", {}),
+            "Stowage": job("Stowage", "entry_point", {"STOWAGE_TRACE": str(folder / "job.stowtrace")})}
+
+    def tell() -> None:
+        progress(", ".join(f"{job.label}: iteration {job.iteration} of {iterations}" for job in jobs.values()),
+                 passing=True)
+
+    progress("training the character GPT, plain and with Stowage")
+    for group in ([jobs.values()] if device == "cpu" else [[job] for job in jobs.values()]):
+        run_together(list(group), tell)
+    return jobs
 
 
-def replay(folder: pathlib.Path) -> dict:
+def replay(trace: pathlib.Path) -> dict:
     """The offline planner's figures for the trace that the job left. Raises Failure."""
-    progress("offline replay of its trace")
-    done = subprocess.run([*harness.LAUNCHER, "replay", str(folder / "job.stowtrace"), "--json"], text=True,
-                          capture_output=True, timeout=120)
+    progress("replaying its trace offline")
+    done = subprocess.run([*harness.LAUNCHER, "replay", str(trace), "--json"], text=True, capture_output=True, timeout=60)
     if done.returncode != 0:
         raise Failure(f"stowage replay failed:\n{done.stdout}{done.stderr}")
     return json.loads(done.stdout)
 
 
-def show_example(iterations: int) -> bool:
+def plain_memory(device: str, state: dict, report: dict) -> tuple[str, str, str]:
+    """Peak live, reserved and fragmentation of the plain run."""
+    if device == "cuda":
+        peak, reserved = state["cuda_memory"]["peak"], state["cuda_memory"]["reserved"]
+        return mib(peak), mib(reserved), fragmentation(peak, reserved)
+    return mib(report["peak_live_bytes"]), NONE, NONE
+
+
+def example_rows(device: str, jobs: dict[str, Job], folder: pathlib.Path) -> tuple[list[tuple[str, ...]], int, list[str]]:
+    """The table's rows for the two jobs, how many values were compared, and the names of those that differ."""
+    states = {label: torch.load(folder / f"{label}.pt", weights_only=True) for label in jobs}
+    report, digests, rows = report_of(jobs["Stowage"], folder), {"plain": {}, "Stowage": {}}, []
+    planned = (mib(report["peak_live_bytes"]), mib(report["reserved_after_bytes"]),
+               fragmentation(report["peak_live_bytes"], report["reserved_after_bytes"]))
+    memory = {"plain": plain_memory(device, states["plain"], report), "Stowage": planned}
+    for label, state in states.items():
+        times = state.pop("iteration_ms")
+        state.pop("cuda_memory", None)
+        digest_all(state, "state", digests[label])
+        rows.append([PLAIN[device] if label == "plain" else "with Stowage", *memory[label],
+                     mib(jobs[label].resident_bytes), f"{median(times[len(times) // 2:]):.1f} ms",
+                     f"{state['losses'][-1]:.6f}", NONE])
+    differing = harness.differences(digests["plain"], digests["Stowage"])
+    rows[1][-1] = f"{len(differing)} DIFFER" if differing else "equal"
+    return [tuple(row) for row in rows], len(digests["plain"]), differing
+
+
+def replay_rows(offline: dict) -> list[tuple[str, ...]]:
+    def row(label: str, figures: dict) -> tuple[str, ...]:
+        peak, reserved = figures["peak_live"], figures["reserved"]
+        return (f"replay: {label}", mib(peak), mib(reserved), fragmentation(peak, reserved), *[NONE] * 4)
+
+    compared = offline["compare"]
+    return [row("Stowage", offline), row("PyTorch's CUDA", compared["caching"]), row("expandable", compared["expandable"])]
+
+
+def explain_example(device: str, compared: int) -> list[str]:
+    notes = ["peak live      the most that the job's tensors need at one time",
+             "reserved       the most that the allocator holds for them; fragmentation: the share that no tensor needs",
+             "resident       the most that the process holds of the machine, libraries and all, as Linux counts",
+             "iteration      median time of the second half" + ("; both jobs ran side by side, one thread each"
+                                                              if device == "cpu" else ""),
+             f"bits           {compared:,} values: losses, gradients, parameters, optimizer and random state",
+             "replay         the recorded trace played again offline: planned, and in a model of PyTorch's allocator"]
+    if device == "cpu":
+        notes.append("*              PyTorch's CPU allocator keeps no count and no reserve: peak as recorded beside it")
+    return notes
+
+
+def show_example(iterations: int, folder: pathlib.Path) -> bool:
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        plain = train_example("plain PyTorch", "plain", device, iterations, folder)
-        planned = train_example("with Stowage", "entry_point", device, iterations, folder)
-        offline = replay(folder)
-    report = planned.report
-    peak, before, after = (report[key] for key in ("peak_live_bytes", "reserved_before_bytes", "reserved_after_bytes"))
-    height = offline["height"] / max(1, offline["lower_bound"])
-    rows = [
-        ("plain PyTorch", mib(peak), mib(before), share(peak, before), f"{plain.iteration_ms:.1f} ms",
-         f"{plain.losses[-1]:.6f}", ""),
-        ("with Stowage", mib(peak), mib(after), share(peak, after), f"{planned.iteration_ms:.1f} ms",
-         f"{planned.losses[-1]:.6f}", same(plain, planned)),
-        ("offline replay", mib(offline["peak_live"]), mib(offline["reserved"]), f"{100 * offline['fragmentation']:.1f} %",
-         "–", "–", ""),
-    ]
-    print_table(f"A character GPT on {device}, {iterations} iterations on the text of Python's standard library", rows)
-    print(f"\n  Stowage ended {report['state']}: {report['hits']:,} requests served from the plan, "
-          f"{report['last_iteration_misses']} missed in the last iteration."
-          f"\n  The plan is {height:.3f} of the lower bound. Plain PyTorch's memory was read while Stowage recorded.")
-    return report["state"] == "planned" and same(plain, planned) == "equal"
+    jobs = train_example(device, iterations, folder)
+    rows, compared, differing = example_rows(device, jobs, folder)
+    offline = replay(folder / "job.stowtrace")
+    report = report_of(jobs["Stowage"], folder)
+    head = ("", "peak live", "reserved", "fragmentation", "resident", "iteration", "last loss", "bits")
+    notes = explain_example(device, compared)
+    notes += ["", f"Stowage switched to its plan after iteration {report['switched_at_iteration']}; {report['hits']:,} requests "
+              f"were served from it, {sum(report['misses'].values())} missed.",
+              f"Its arena is {mib(offline['height'])}; no plan for these tensors can do with less than "
+              f"{mib(offline['lower_bound'])}."]
+    show(f"1. A character GPT trained on {device.upper()}, {iterations} iterations", head, rows + replay_rows(offline), notes)
+    return report["state"] == "planned" and not differing
 
 
 # -- a CUDA GPT on the simulated device --------------------------------------------------------------------------------
 
-def train_simulated(label: str, door: str, iterations: int, extra: dict[str, str], folder: pathlib.Path) -> Run:
-    out = folder / f"{label.split()[0]}.json"
+def train_simulated(label: str, door: str, iterations: int, folder: pathlib.Path, extra: dict[str, str]) -> tuple[Job, dict]:
+    out = folder / f"{label}.json"
     script = [harness.RUN_JOB, "--model", "gpt2", "--size", "full", "--device", "cuda", "--iterations", str(iterations),
               "--no-digests", "--any-algorithm", "--out", str(out)]
-    run = Run(report=train(label, door, script, "simulated", extra, folder))
-    run.result = json.loads(out.read_text())
-    run.iteration_ms = median(run.result["iteration_ns"][iterations // 2:]) / 1e6
-    return run
+    job = make_job(label, door, script, "simulated", folder, extra)
+    progress(f"training GPT-2 on the simulated device: {label}")
+    run_together([job], lambda: None)
+    return job, json.loads(out.read_text())
 
 
-def show_simulated(iterations: int) -> bool:
+def simulated_row(label: str, result: dict, misses: str) -> tuple[str, ...]:
+    memory, half = result["memory"], len(result["iteration_ns"]) // 2
+    peak, reserved = memory["allocated_bytes.all.peak"], memory["reserved_bytes.all.current"]
+    return (label, mib(peak), mib(reserved), fragmentation(peak, reserved),
+            f"{median(result['iteration_ns'][half:]) / 1e6:.1f} ms", str(result["memory_calls"][-1]), misses)
+
+
+def show_simulated(iterations: int, folder: pathlib.Path) -> bool:
     expandable = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        runs = {
-            "native segments": train_simulated("native segments, simulated", "plain", iterations, {}, folder),
-            "expandable segments": train_simulated("expandable segments, simulated", "plain", iterations, expandable,
-                                                   folder),
-            "with Stowage": train_simulated("Stowage, simulated", "entry_point", iterations, {}, folder),
-        }
-    rows = []
-    for label, run in runs.items():
-        memory = run.result["memory"]
-        peak, reserved = memory["allocated_bytes.all.peak"], memory["reserved_bytes.all.current"]
-        rows.append((label, mib(peak), mib(reserved), share(peak, reserved), f"{run.iteration_ms:.1f} ms host", "–", "–"))
-    print_table("GPT-2 small, batch 8 of 1,024 tokens, on a simulated CUDA device (sizes are real, values are not)", rows)
-    report = runs["with Stowage"].report
-    print(f"\n  Stowage ended {report['state']}, {report['last_iteration_misses']} misses in the last iteration.")
-    return report["state"] == "planned"
+    _, native = train_simulated("native", "plain", iterations, folder, {})
+    _, expanded = train_simulated("expandable", "plain", iterations, folder, expandable)
+    job, planned = train_simulated("Stowage", "entry_point", iterations, folder, {})
+    report = report_of(job, folder)
+    rows = [simulated_row("PyTorch's CUDA allocator", native, NONE),
+            simulated_row("expandable segments", expanded, NONE),
+            simulated_row("with Stowage", planned, str(report["last_iteration_misses"]))]
+    head = ("", "peak live", "reserved", "fragmentation", "host time", "device calls", "misses")
+    notes = ["Real PyTorch on a stand-in for the GPU: sizes and order of allocations are real; values are not computed,",
+             "so there is no loss and there are no bits to compare, and the time is the host's part alone.",
+             "host time      of one iteration; median of the second half",
+             "device calls   for memory in the last iteration (cudaMalloc, cudaFree, mapping)",
+             "misses         requests of the last iteration that did not follow the plan"]
+    show(f"2. GPT-2 small, batch 8 of 1,024 tokens, on a simulated CUDA device, {iterations} iterations", head, rows, notes)
+    return report["state"] == "planned" and report["last_iteration_misses"] == 0
 
 
 def main() -> int:
@@ -194,14 +193,14 @@ def main() -> int:
     quick = parser.parse_args().quick
     started = time.perf_counter()
     good = True
-    for show, iterations in ((show_example, 25 if quick else 150), (show_simulated, 8 if quick else 12)):
+    for part, iterations in ((show_example, 20 if quick else 120), (show_simulated, 6 if quick else 12)):
         try:
-            good = show(iterations) and good
-        except (Failure, OSError, KeyError, subprocess.SubprocessError) as error:
-            clear_progress()
+            with tempfile.TemporaryDirectory() as folder:
+                good = part(iterations, pathlib.Path(folder)) and good
+        except (Failure, OSError, KeyError, ValueError, subprocess.SubprocessError) as error:
             print(f"\n  This part could not be shown: {type(error).__name__}: {error}")
             good = False
-    print(f"\n  {time.perf_counter() - started:.0f} s in all.")
+    print(f"\n  {time.perf_counter() - started:.0f} s in all.{'' if good else ' Not all is as it should be; see above.'}")
     return 0 if good else 1
 
 
