@@ -110,11 +110,13 @@ bool Session::free(void* address) {
   const bool ours = owner != nullptr && owner->owns(address);
   if (state.forked.load(std::memory_order_relaxed)) return ours;
   tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
-  const std::vector<StreamId> streams = state.uses.take(address);
-  if (!streams.empty()) {
-    if (recorder) recorder->on_free_requested(address);
-    state.free_later(address, ours, streams);
-    return ours;
+  if (state.uses.any_noted()) [[unlikely]] {
+    const std::vector<StreamId> streams = state.uses.take(address);
+    if (!streams.empty()) {
+      if (recorder) recorder->on_free_requested(address);
+      state.free_later(address, ours, streams);
+      return ours;
+    }
   }
   if (recorder) recorder->on_free(address);
   if (ours) owner->free(address);

@@ -24,7 +24,10 @@ void trace_free(const void* address) {
   }
 }
 
+// Where there is one device it is the current one, and the runtime need not be asked.
 c10::DeviceIndex current_device() {
+  static const bool only_one = c10::cuda::device_count() == 1;
+  if (C10_LIKELY(only_one)) return 0;
   c10::DeviceIndex device = 0;
   C10_CUDA_CHECK(c10::cuda::GetDevice(&device));
   return device;
@@ -42,13 +45,16 @@ void CudaAdaptor::delete_any(void* address) {
 
 void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, cudaStream_t stream,
                              std::optional<StreamId>& id) {
-  id = device.port.streams().id_of(stream);
-  if (!id) return nullptr;
-  void* address = device.session.try_allocate(Bytes{bytes}, *id);
-  if (address == nullptr) return nullptr;
+  const StreamId ordinal = device.port.streams().ordinal_of(stream);
+  if (C10_UNLIKELY(ordinal == StreamTable::kNone)) return nullptr;
+  void* address = device.session.try_allocate(Bytes{bytes}, ordinal);
+  if (C10_UNLIKELY(address == nullptr)) {
+    id = ordinal;
+    return nullptr;
+  }
   ArenaEntry* entry = arena_directory().find(address);
   STOWAGE_CHECK(entry != nullptr, "the session gave out an address outside every arena");
-  entry->ledger.note_allocated(address, Bytes{bytes}, *id);
+  entry->ledger.note_allocated(address, Bytes{bytes}, ordinal);
   device.counters.add(Bytes{bytes});
   if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
     report_to_profiler(device, address, static_cast<std::int64_t>(round_up(Bytes{bytes}).value()));

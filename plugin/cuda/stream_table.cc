@@ -9,12 +9,12 @@ void* StreamTable::handle_of(StreamId id) const {
   return handles_[id.value()].load(std::memory_order_acquire);
 }
 
-std::optional<StreamId> StreamTable::add(std::uintptr_t key) {
+StreamId StreamTable::add(std::uintptr_t key) {
   const std::lock_guard lock(adding_);
   Slot& slot = slots_[find(key)];
   if (slot.key.load(std::memory_order_relaxed) == key) return StreamId{slot.id};
   const std::uint32_t id = size_.load(std::memory_order_relaxed);
-  if (id == kCapacity) return std::nullopt;
+  if (id == kCapacity) return kNone;
   slot.id = id;
   handles_[id].store(reinterpret_cast<void*>(key), std::memory_order_release);
   size_.store(id + 1, std::memory_order_release);

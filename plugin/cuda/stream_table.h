@@ -24,13 +24,22 @@ class StreamTable {
   StreamTable(const StreamTable&) = delete;
   StreamTable& operator=(const StreamTable&) = delete;
 
-  /// The ordinal of `handle` (a cudaStream_t), given now if it is new; nothing once kCapacity are known.
-  std::optional<StreamId> id_of(const void* handle) {
+  /// What ordinal_of() says of a stream that has none.
+  static constexpr StreamId kNone{~std::uint32_t{0}};
+
+  /// The ordinal of `handle` (a cudaStream_t), given now if it is new; kNone once kCapacity are known. One
+  /// register for the hot path: an optional goes through memory there, and costs as much as a lock.
+  StreamId ordinal_of(const void* handle) {
     if (handle == nullptr) return StreamId{0};
     const auto key = reinterpret_cast<std::uintptr_t>(handle);
     const std::uint32_t slot = find(key);
     if (slots_[slot].key.load(std::memory_order_acquire) == key) return StreamId{slots_[slot].id};
     return add(key);
+  }
+  /// The same; nothing where there is no ordinal.
+  std::optional<StreamId> id_of(const void* handle) {
+    const StreamId id = ordinal_of(handle);
+    return id == kNone ? std::nullopt : std::optional(id);
   }
   /// The handle that has ordinal `id`. Requires: id < size().
   [[nodiscard]] void* handle_of(StreamId id) const;
@@ -52,7 +61,7 @@ class StreamTable {
       if (held == key || held == 0) return slot;
     }
   }
-  std::optional<StreamId> add(std::uintptr_t key);
+  StreamId add(std::uintptr_t key);
 
   std::mutex adding_;
   std::array<Slot, kSlots> slots_{};
