@@ -13,6 +13,7 @@ constexpr std::uint32_t kStep = 2;     // how near is near enough for one matchi
 constexpr int kEnough = 3;             // matching requests that settle a place
 constexpr std::uint32_t kRare = 2;     // a beginning that looks like no more entries than this is worth a try
 constexpr std::size_t kTriplesTried = 64;  // places of one triple that are looked at
+constexpr std::size_t kHistory = 512;      // iterations that are remembered
 constexpr std::uint32_t kMarkSlack = 16;   // entries that a mark may be off (or an eighth of the plan)
 
 std::uint64_t mix(std::uint64_t hash, Request request) {
@@ -45,18 +46,18 @@ void Cursor::add(const Plan& plan) {
     made.requests.push_back({entry.rounded.value(), entry.stream.value()});
   }
   made.inner_marks = plan.inner_marks;
-  made.successor = static_cast<std::uint32_t>(plans_.size() - 1);
+  const auto number = static_cast<std::uint32_t>(plans_.size() - 1);
   if (!made.requests.empty()) {
     made.rare_beginning =
         std::count(made.requests.begin(), made.requests.end(), made.requests.front()) <= kRare;
   }
-  for (std::uint32_t other = 0; other < made.successor; ++other) {
+  for (std::uint32_t other = 0; other < number; ++other) {
     const std::vector<Request>& theirs = plans_[other].requests;
     const auto differs =
         std::mismatch(made.requests.begin(), made.requests.end(), theirs.begin(), theirs.end()).first;
     made.alike.push_back(static_cast<std::uint32_t>(differs - made.requests.begin()));
   }
-  index(made.successor);
+  index(number);
 }
 
 void Cursor::index(std::uint32_t plan) {
@@ -261,17 +262,49 @@ bool Cursor::mark() {
     return false;
   }
   ++iteration_;
-  if (at_.plan < plans_.size()) begin_iteration(at_.plan);
+  if (at_.plan < plans_.size()) begin_iteration(plan_that_ended());
   return true;
+}
+
+// An iteration that matched its plan so far and ends before it may be all of a shorter plan that begins
+// alike.
+std::uint32_t Cursor::plan_that_ended() const {
+  if (!clean_ || at_end()) return at_.plan;
+  for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
+    if (plan == at_.plan || length(plan) != at_.entry) continue;
+    if (common_beginning(plan, at_.plan) >= at_.entry) return plan;
+  }
+  return at_.plan;
 }
 
 void Cursor::begin_iteration(std::uint32_t ended) {
   plans_[ended].last_used = iteration_;
-  plans_[previous_plan_].successor = ended;
-  previous_plan_ = ended;
-  at_ = {plans_[ended].successor, 0};
+  at_ = {predict(ended), 0};
   marks_seen_ = 0;
   clean_ = true;
+}
+
+// What followed the longest earlier run that is like the latest iterations, the last of such runs; so an
+// evaluation every n iterations, or n micro-steps, are foretold from their second round on. As long as it
+// comes true the place moves along, and nothing is searched.
+std::uint32_t Cursor::predict(std::uint32_t ended) {
+  const bool came_true = foretold_ != 0 && history_[foretold_] == ended;
+  const std::uint32_t before = history_.empty() ? ended : history_.back();
+  history_.push_back(ended);
+  const bool full = history_.size() > kHistory;
+  if (full) history_.erase(history_.begin(), history_.begin() + kHistory / 2);
+  if (came_true && !full) return history_[++foretold_];
+  foretold_ = 0;
+  std::size_t longest = 0;
+  const std::size_t size = history_.size();
+  for (std::size_t next = size - 1; next > 0; --next) {
+    std::size_t run = 0;
+    while (run < next && history_[next - 1 - run] == history_[size - 1 - run]) ++run;
+    if (run <= longest) continue;
+    longest = run;
+    foretold_ = next;
+  }
+  return foretold_ != 0 ? history_[foretold_] : before;
 }
 
 }  // namespace stowage::allocator

@@ -67,7 +67,8 @@ class Cursor {
   /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
   void follow(std::uint32_t plan) { at_.plan = plan; }
   /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
-  /// followed the last time. False: at an entry that follows an inner mark.
+  /// followed after the longest stretch of past iterations like the latest ones. False: at an entry that
+  /// follows an inner mark.
   bool mark();
   /// More plans, after those that are there. The position stays.
   void add(const Plan& plan);
@@ -77,7 +78,6 @@ class Cursor {
     std::vector<Request> requests;
     std::vector<std::uint32_t> inner_marks;
     std::vector<std::uint32_t> alike;  ///< for each plan before this one: how many requests begin both
-    std::uint32_t successor = 0;       ///< the plan of the iteration that came next, last time
     std::uint64_t last_used = 0;       ///< number of the last iteration that it served
     bool rare_beginning = false;       ///< few entries look like the first
   };
@@ -100,7 +100,9 @@ class Cursor {
   void remember(Request request);
   [[nodiscard]] bool may_be_known(Request request) const;
   void index(std::uint32_t plan);
-  void begin_iteration(std::uint32_t plan);
+  [[nodiscard]] std::uint32_t plan_that_ended() const;
+  void begin_iteration(std::uint32_t ended);
+  [[nodiscard]] std::uint32_t predict(std::uint32_t ended);
 
   std::vector<Sequence> plans_;
   std::vector<std::pair<std::uint64_t, Position>>
@@ -111,9 +113,10 @@ class Cursor {
   std::array<Request, 2> latest_{};  ///< the two requests before the present one, latest first
   std::uint32_t unmatched_ = 0;      ///< requests since the last one that was found
   std::uint32_t found_since_jump_ = 0;
-  bool clean_ = true;                ///< every request of the iteration so far was the next of the plan
-  std::uint32_t marks_seen_ = 0;     ///< inner marks passed in this iteration
-  std::uint32_t previous_plan_ = 0;  ///< of the iteration before
+  bool clean_ = true;                   ///< every request of the iteration so far was the next of the plan
+  std::uint32_t marks_seen_ = 0;        ///< inner marks passed in this iteration
+  std::vector<std::uint32_t> history_;  ///< the plans of the latest iterations
+  std::size_t foretold_ = 0;            ///< the place in history_ that says what comes next; 0: none does
   std::uint64_t iteration_ = 0;
 };
 

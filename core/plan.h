@@ -22,6 +22,7 @@ struct PlanEntry {
   Offset offset = kUpstream;
   Offset spare =
       kUpstream;  ///< a second slot, for a buffer that overlaps its own successor in the next iteration
+  bool crosses = false;  ///< it is alive when the iteration ends; plans side by side agree about these
   friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
 };
 

@@ -73,6 +73,8 @@ Status check_agreement(const Window& previous, const Window& steady) {
 struct Life {
   LifeClass kind = LifeClass::kUpstream;
   std::uint64_t death = 0;  ///< in ordinals, above the period when it wraps
+  bool crosses =
+      false;  ///< alive at the iteration's end, if only until before the next one's first allocation
 };
 
 /// The rules of the header for allocation k.
@@ -83,19 +85,19 @@ Life life_of(const Window& previous, const Window& steady, std::size_t k) {
   if (now.rounded.value() == 0) return {};
   if (steady.holds(before.death)) {
     const std::uint64_t crossing = steady.ordinal(before.death);
-    if (crossing == 0) return {LifeClass::kTransient, period};
-    return crossing <= k ? Life{LifeClass::kCyclic, period + crossing}
-                         : Life{LifeClass::kTwoSlots, k + period};
+    if (crossing == 0) return {LifeClass::kTransient, period, true};
+    return crossing <= k ? Life{LifeClass::kCyclic, period + crossing, true}
+                         : Life{LifeClass::kTwoSlots, k + period, true};
   }
-  if (!previous.holds(before.death)) return {};
-  if (!steady.holds(now.death)) return {LifeClass::kCyclic, k + period};
+  if (!previous.holds(before.death)) return {LifeClass::kUpstream, 0, true};
+  if (!steady.holds(now.death)) return {LifeClass::kCyclic, k + period, true};
   if (before.cross_stream || now.cross_stream) return {LifeClass::kTransient, period};
   return {LifeClass::kTransient, std::max(previous.ordinal(before.death), steady.ordinal(now.death))};
 }
 
 void add_entry(const Buffer& buffer, const Life& life, Lifetimes& out) {
   const auto entry = static_cast<std::uint32_t>(out.entries.size());
-  out.entries.push_back({buffer.rounded, buffer.stream, kUpstream, kUpstream});
+  out.entries.push_back({buffer.rounded, buffer.stream, kUpstream, kUpstream, life.crosses});
   out.classes.push_back(life.kind);
   if (life.kind == LifeClass::kUpstream) return;
   placement::Item item;

@@ -51,24 +51,30 @@ Result<Solution> solve(const Problem& problem, const placement::GreedyOptions& o
   return solution;
 }
 
-/// With as many of the siblings' offsets as the arena, which all plans share, can take without growing.
+/// With as many of the siblings' offsets as the arena, which all plans share, can take. It may grow a little
+/// for that: what finds its slot in use is served outside the arena and costs as much.
 Result<Solution> solve_beside_siblings(const Lifetimes& lifetimes, const PlanOptions& options,
                                        const placement::GreedyOptions& greedy) {
   const Bytes bound = lower_bound(lifetimes.problem);
   Bytes highest = bound;
   for (const Plan* sibling : options.siblings) highest = std::max(highest, sibling->height);
-  for (Keep keep : {Keep::kAllCrossing, Keep::kWholePeriod}) {
+  const Bytes most(highest.value() + highest.value() / 4);
+  std::optional<Solution> best;
+  for (Keep keep : {Keep::kAlike, Keep::kAllCrossing, Keep::kWholePeriod}) {
     const Problem fixed = fix_by_siblings(lifetimes, options.siblings, keep);
     if (!has_fixed(fixed)) continue;
     Result<Solution> beside = solve(fixed, greedy);
     if (!beside && beside.error().code == ErrorCode::kCancelled) return beside;
-    if (!beside || beside->height > highest) continue;
-    // The bound of the fixed problem may be above that of the lifetimes alone, which is what a plan states.
-    beside->lower_bound = bound;
-    beside->proved_optimal = beside->height == bound;
-    return beside;
+    if (!beside) continue;
+    if (!best || beside->height < best->height) best = *beside;
+    if (best->height <= highest || (keep == Keep::kAllCrossing && best->height <= most)) break;
   }
-  return solve(lifetimes.problem, greedy);
+  if (!best || best->height > most)
+    return solve(fix_by_siblings(lifetimes, options.siblings, Keep::kNone), greedy);
+  // The bound of the fixed problem may be above that of the lifetimes alone, which is what a plan states.
+  best->lower_bound = bound;
+  best->proved_optimal = best->height == bound;
+  return *best;
 }
 
 Plan assemble(const Trace& trace, Lifetimes lifetimes, const Solution& solution) {

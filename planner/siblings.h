@@ -1,9 +1,10 @@
 // Plans of one job side by side: what lives across the iteration boundary should lie at the same place in all
 // of them.
 //
-// A gradient that the first micro-step's plan put at some offset is still there while the next micro-step's
-// plan runs. Plans that agree about such buffers do not stand in each other's way. Correctness never depends
-// on it: the allocator checks every slot at run time, and a slot in use is a miss.
+// A gradient that the training iteration's plan put at some offset is still there while the next one begins
+// with an evaluation. Plans that agree about such buffers do not stand in each other's way. Correctness never
+// depends on it: the allocator checks every slot at run time, and a slot in use is a miss. Addresses of
+// different streams are kept apart across all plans, since nothing orders one stream's use after another's.
 //
 // Thread safety: pure.
 #pragma once
@@ -15,13 +16,14 @@
 
 namespace stowage::planner {
 
-/// Which crossing buffers keep their offsets: all, or only those whose slots are held for the whole period.
-enum class Keep { kAllCrossing, kWholePeriod };
+/// Which buffers take a sibling's offsets: those that cross the boundary and all others that both iterations
+/// have in common, those that cross, those whose slots are held for the whole period, none.
+enum class Keep { kAlike, kAllCrossing, kWholePeriod, kNone };
 
-/// The problem with fixed offsets for the crossing buffers (LifeClass::kCyclic, kTwoSlots) that have a
-/// counterpart in a sibling: the i-th crossing entry of a (rounded, stream) takes the slots of the sibling's
-/// i-th arena entry of that kind, from the first sibling that has one. For kTwoSlots the counterpart must
-/// have a spare. Requires: no null pointers.
+/// The problem with fixed offsets from the siblings, and with the regions of their streams. The i-th crossing
+/// entry (PlanEntry::crosses) of a (rounded, stream, one slot or two) takes the slots of the first sibling's
+/// i-th that has so many. kAlike: so do the entries of the longest common end, then beginning, with any one
+/// sibling, where that overlaps nothing that is fixed already. Requires: no null pointers. O(n^2) for kAlike.
 placement::Problem fix_by_siblings(const Lifetimes& lifetimes, const std::vector<const Plan*>& siblings,
                                    Keep keep);
 

@@ -108,12 +108,13 @@ void Session::State::learn(bool missed, std::uint32_t marks) {
 
 void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after) {
   const std::size_t needed = std::size_t{marks} + marks_after + 1;
-  if (trace.marks.size() < needed) return;
+  if (trace.marks.size() <= needed) return;  // with the iteration before it, for what that one hands on
   const Tick begin = trace.marks[trace.marks.size() - needed].tick;
   const Tick end = trace.marks[trace.marks.size() - needed + marks].tick;
   const Window window{begin, end, fingerprint(trace, begin, end)};
-  if (planned_kinds.contains(window.fingerprint)) return;
-  if (++seen[window.fingerprint] < kTimesSeen) return;
+  const std::uint64_t kind = kind_of_iteration(trace, window);
+  if (planned_kinds.contains(kind)) return;
+  if (++seen[kind] < kTimesSeen) return;
   planner::PlanOptions options;
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
@@ -123,7 +124,7 @@ void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint
     learning_over = true;  // the plans we have stay as they are
     return;
   }
-  planned_kinds.insert(window.fingerprint);
+  planned_kinds.insert(kind);
   background = true;
 }
 

@@ -129,7 +129,7 @@ void Session::State::adopt(Plan plan) {
   if (Status served = serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
-  planned_kinds = {plan.fingerprint};
+  planned_kinds = {kind_of_iteration(plan)};
   seen.clear();
   begin_learning();
   note_plan(plan, true);

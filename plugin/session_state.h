@@ -52,6 +52,7 @@ struct Session::State {
   std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
   std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
   std::atomic<bool> forked{false};
+  std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state
   std::atomic<std::uint32_t> polls{0};
   std::atomic<bool> watch_period{true};  ///< no optimizer or user has marked yet
   tracer::PeriodDetector periods;
@@ -82,8 +83,8 @@ struct Session::State {
   std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark = 0;  ///< and at the last mark
   std::uint64_t diverged_streak = 0;
-  std::map<std::uint64_t, std::uint32_t> seen;  ///< fingerprint → diverging iterations recorded
-  std::set<std::uint64_t> planned_kinds;        ///< fingerprints that have a plan or are getting one
+  std::map<std::uint64_t, std::uint32_t> seen;  ///< kind of iteration → diverging ones recorded
+  std::set<std::uint64_t> planned_kinds;        ///< those that have a plan or are getting one
 
   mutable std::mutex facts_mutex;
   Facts facts;

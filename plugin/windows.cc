@@ -1,9 +1,17 @@
 #include "plugin/windows.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace stowage::plugin {
 namespace {
+
+// A multiplicative hash step; the constant is 2^64 over the golden ratio (Knuth, TAOCP 3, 6.4).
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ (value + 1)) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 32);
+}
 
 // Moves ticks of the window to its first (0) or second (1) time in the repetition.
 struct Shift {
@@ -32,6 +40,36 @@ Buffer moved(const Buffer& buffer, const Shift& shift) {
   return copy;
 }
 
+using Kind = std::pair<std::uint64_t, std::uint32_t>;  // rounded bytes, stream
+Kind kind_of(const Buffer& buffer) { return {buffer.rounded.value(), buffer.stream.value()}; }
+
+// The deaths in the window of what was carried into it, by kind, in order of birth.
+std::map<Kind, std::vector<Tick>> carried_deaths(const Trace& trace, const Window& window) {
+  std::map<Kind, std::vector<Tick>> deaths;
+  for (const Buffer& buffer : trace.buffers) {
+    const bool carried = buffer.preexisting || buffer.birth < window.begin;
+    if (carried && !buffer.cross_stream && buffer.death >= window.begin && buffer.death < window.end)
+      deaths[kind_of(buffer)].push_back(buffer.death);
+  }
+  return deaths;
+}
+
+// Where another kind of iteration comes next, what crosses dies when that one lets go of it. What the
+// iteration itself let go of, and when, tells until when such buffers stay alive if it is this kind that
+// comes next.
+void outlive_carried(std::vector<Buffer>& born, const Trace& trace, const Window& window) {
+  const std::map<Kind, std::vector<Tick>> deaths = carried_deaths(trace, window);
+  std::map<Kind, std::size_t> seen;
+  for (Buffer& buffer : born) {
+    if (buffer.death < window.end || buffer.death == kNever || buffer.cross_stream) continue;
+    const auto found = deaths.find(kind_of(buffer));
+    if (found == deaths.end()) continue;
+    const std::size_t nth = std::min(seen[found->first]++, found->second.size() - 1);
+    buffer.death =
+        std::max(buffer.death, Tick(window.end.value() + found->second[nth].value() - window.begin.value()));
+  }
+}
+
 // Alive when the window begins: dies in it once, or lives through both times.
 Buffer carried_in(const Buffer& buffer, const Shift& first) {
   Buffer copy = buffer;
@@ -44,6 +82,25 @@ Buffer carried_in(const Buffer& buffer, const Shift& first) {
 }
 
 }  // namespace
+
+std::uint64_t kind_of_iteration(const Trace& trace, const Window& window) {
+  std::uint64_t kind = window.fingerprint;
+  std::uint64_t ordinal = 0;
+  for (const Buffer& buffer : trace.buffers) {
+    if (buffer.preexisting || buffer.birth < window.begin || buffer.birth >= window.end) continue;
+    if (buffer.death >= window.end && !buffer.cross_stream) kind = mixed(kind, ordinal);
+    ++ordinal;
+  }
+  return kind;
+}
+
+std::uint64_t kind_of_iteration(const Plan& plan) {
+  std::uint64_t kind = plan.fingerprint;
+  for (std::uint64_t ordinal = 0; ordinal < plan.entries.size(); ++ordinal) {
+    if (plan.entries[ordinal].crosses) kind = mixed(kind, ordinal);
+  }
+  return kind;
+}
 
 std::vector<Window> windows_of(const Trace& trace) {
   std::vector<Window> windows;
@@ -76,6 +133,7 @@ Trace repeat_window(const Trace& trace, const Window& window) {
       twice.buffers.push_back(carried_in(buffer, first));
     }
   }
+  outlive_carried(born, trace, window);
   for (const Shift& shift : {first, second}) {
     for (const Buffer& buffer : born) twice.buffers.push_back(moved(buffer, shift));
     for (const Mark& mark : trace.marks)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/plan.h"
 #include "core/trace.h"
 
 namespace stowage::plugin {
@@ -19,6 +20,13 @@ struct Window {
   std::uint64_t fingerprint = 0;
 };
 
+/// Iterations of one kind make the same allocations and keep the same ones past their end: the fingerprint,
+/// mixed with which allocations those are (where other streams use one, it is not told by the job alone: left
+/// out).
+std::uint64_t kind_of_iteration(const Trace& trace, const Window& window);
+/// The same from an iteration's plan.
+std::uint64_t kind_of_iteration(const Plan& plan);
+
 /// What lies between each two neighbouring marks, in order. What came before the first mark belongs to none.
 std::vector<Window> windows_of(const Trace& trace);
 
@@ -28,6 +36,9 @@ std::optional<Window> last_window(const Trace& trace, std::uint32_t marks);
 /// A trace in which `window` happens twice in a row; the second time is the steady window. A buffer that
 /// crosses the window's end dies in the repetition as late after it as it did in `trace`, or lives on. Ops
 /// are left out.
+/// Where that is sooner than the buffer of its kind (size, stream; in order of birth) that was carried into
+/// the window died in it, it dies as late as that one: another kind of iteration may have come next in
+/// `trace`.
 Trace repeat_window(const Trace& trace, const Window& window);
 
 }  // namespace stowage::plugin

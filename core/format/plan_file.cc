@@ -14,7 +14,7 @@ using format::write_column;
 using Builder = flatbuffers::FlatBufferBuilder;
 
 /// Bytes of one row of each table, all columns together; and an allowance for the rest.
-constexpr std::uint64_t kEntryRow = 3 * 8 + 4;
+constexpr std::uint64_t kEntryRow = 3 * 8 + 4 + 1;
 constexpr std::uint64_t kMarkRow = 4;
 constexpr std::uint64_t kActionRow = 1 + 2 * 4;
 constexpr std::uint64_t kTableBytes = 4096;
@@ -26,7 +26,9 @@ auto write_entries(Builder& builder, const std::vector<PlanEntry>& rows) {
       write_column<std::uint32_t>(builder, rows, [](const PlanEntry& e) { return e.stream.value(); });
   const auto offset = write_column<u64>(builder, rows, [](const PlanEntry& e) { return e.offset.value(); });
   const auto spare = write_column<u64>(builder, rows, [](const PlanEntry& e) { return e.spare.value(); });
-  return format::CreateEntryColumns(builder, rounded, stream, offset, spare);
+  const auto crosses =
+      write_column<std::uint8_t>(builder, rows, [](const PlanEntry& e) { return e.crosses ? 1 : 0; });
+  return format::CreateEntryColumns(builder, rounded, stream, offset, spare, crosses);
 }
 
 auto write_schedule(Builder& builder, const std::vector<Action>& rows) {
@@ -61,10 +63,14 @@ void read_entries(const format::EntryColumns* table, ColumnReader& reader, std::
   const auto stream = reader.take(table->stream(), rows);
   const auto offset = reader.take(table->offset(), rows);
   const auto spare = reader.take(table->spare(), rows);
+  const bool known = table->crosses() != nullptr;
+  const auto crosses = reader.take(table->crosses(), known ? rows : 0);
   if (reader.damaged()) return;
   out.resize(rows);
   for (std::uint32_t i = 0; i < rows; ++i) {
-    out[i] = {Bytes(rounded[i]), StreamId(stream[i]), Offset(offset[i]), Offset(spare[i])};
+    const bool crossing = known && crosses[i] == 1;
+    reader.require(!known || crosses[i] <= 1);
+    out[i] = {Bytes(rounded[i]), StreamId(stream[i]), Offset(offset[i]), Offset(spare[i]), crossing};
   }
 }
 

@@ -96,7 +96,8 @@ std::optional<Placed> place_class(const Instance& instance, const GreedyOptions&
 
 bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
 
-/// What the classes other than `own` hold: all that is placed of `done`, and what is fixed of the others.
+/// What the classes other than `own` hold: all that is placed of `done`, what is fixed of the others, and
+/// their regions.
 std::vector<AddressRange> held_by_others(const Problem& problem, const Solution& solution,
                                          const std::vector<std::uint32_t>& done, std::uint32_t own) {
   std::vector<AddressRange> ranges;
@@ -108,6 +109,10 @@ std::vector<AddressRange> held_by_others(const Problem& problem, const Solution&
     if (!placed && !item.fixed) continue;
     const std::uint64_t offset = placed ? solution.offsets[i].value() : item.fixed->value();
     all.push_back({offset, offset + item.size.value()});
+  }
+  for (const Region& region : problem.regions) {
+    if (region.stream_class == own || region.size.value() == 0) continue;
+    all.push_back({region.begin.value(), region.begin.value() + region.size.value()});
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   for (const AddressRange& next : all) {

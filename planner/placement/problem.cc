@@ -42,6 +42,12 @@ Status check_problem(const Problem& problem) {
     if (total > kMaxTotalBytes)
       return bad_item(i, "brings the sum of sizes, alignments and offsets beyond 2^62");
   }
+  for (const Region& region : problem.regions) {
+    total = add_capped(add_capped(total, region.begin.value()), region.size.value());
+    if (total > kMaxTotalBytes)
+      return Error{ErrorCode::kInvalidArgument,
+                   "placement problem: a region brings the sum beyond 2^62; correct it and try again"};
+  }
   return {};
 }
 

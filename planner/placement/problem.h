@@ -32,8 +32,17 @@ struct Item {
   std::uint32_t stream_class = 0;  ///< items of different classes share no address, whenever they live
 };
 
+/// Addresses that only items of one class may use, whatever lives there.
+struct Region {
+  std::uint32_t stream_class = 0;
+  Offset begin{0};
+  Bytes size{0};
+};
+
 struct Problem {
   std::vector<Item> items;
+  std::vector<Region>
+      regions;               ///< regions of different classes are disjoint; no item lies in another class's
   std::uint64_t period = 0;  ///< length of the time circle; 0: time is a line
 };
 

@@ -131,6 +131,22 @@ Status sweep_addresses(const Problem& problem, const Solution& solution) {
   return {};
 }
 
+/// No item within addresses of another class.
+Status check_regions(const Problem& problem, const Solution& solution) {
+  for (const Region& region : problem.regions) {
+    const std::uint64_t begin = region.begin.value(), end = begin + region.size.value();
+    for (std::size_t i = 0; i < problem.items.size(); ++i) {
+      const Item& item = problem.items[i];
+      if (item.stream_class == region.stream_class || item.size.value() == 0 || item.birth == item.death)
+        continue;
+      const std::uint64_t offset = solution.offsets[i].value();
+      if (offset < end && begin < offset + item.size.value())
+        return rejected(name(i) + " lies in a region of another stream");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate(const Problem& problem, const Solution& solution) {
@@ -141,7 +157,8 @@ Status validate(const Problem& problem, const Solution& solution) {
   }
   if (Status status = check_height(problem, solution); !status) return status;
   if (Status status = sweep_time(problem, solution); !status) return status;
-  return sweep_addresses(problem, solution);
+  if (Status status = sweep_addresses(problem, solution); !status) return status;
+  return check_regions(problem, solution);
 }
 
 }  // namespace stowage::planner::placement
