@@ -171,9 +171,11 @@ void Session::State::complete_frees() {
 
 void Session::on_mark(MarkSource source) {
   State& state = *state_;
+  const bool early = state.in_early_step.exchange(false, std::memory_order_acq_rel);
   if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
     return;
   try {
+    if (early) state.port.release_upstream_cache();
     state.mark(source);
   } catch (const std::exception& error) {
     state.fail({ErrorCode::kInternal, error.what()});
@@ -228,7 +230,12 @@ void Session::on_optimizer_begin() {
   } catch (const std::exception& error) {
     state.fail({ErrorCode::kInternal, error.what()});
   }
+  state.in_early_step.store(early, std::memory_order_release);
   state.leave();
+}
+
+bool Session::expects_lasting() const noexcept {
+  return state_->in_early_step.load(std::memory_order_acquire);
 }
 
 // ---- the end

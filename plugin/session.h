@@ -47,6 +47,9 @@ class Session {
   void on_mark(MarkSource source);
   /// An optimizer step begins (its end is an on_mark).
   void on_optimizer_begin();
+  /// True while one of the first recorded optimizer steps runs: most of what it allocates is optimizer state
+  /// and lasts, so upstream had better keep it apart from what does not.
+  [[nodiscard]] bool expects_lasting() const noexcept;
 
   [[nodiscard]] SessionState state() const;
   [[nodiscard]] const TraceInfo& info() const;  ///< the device, as it was when the session was made

@@ -20,6 +20,7 @@ constexpr std::uint64_t kMaxLearning = 1024;  // and at most after a divergence;
 constexpr std::uint64_t kMaxRecordedMarks =
     64;  // then the light recording is emptied: it is copied at each divergence
 constexpr std::uint32_t kTimesSeen = 2;
+constexpr std::uint64_t kIterationsOfOldTensors = 2;  // after a switch
 
 std::uint64_t requests(const allocator::ServeCounts& counts) {
   std::uint64_t sum = counts.hits + counts.planned_upstream;
@@ -58,6 +59,8 @@ void Session::State::end_iteration() {
   const std::uint64_t made = requests(counts) - requests_before;
   const std::uint64_t missed = counts.last_iteration_misses;
   requests_before = requests(counts);
+  // The last gradients from before the switch die in the iteration after it; prefetched batches, one later.
+  if (counts.iterations <= kIterationsOfOldTensors) port.release_upstream_cache();
   if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
     planned.back()->reset_peak();
     reserved_after.store(0, std::memory_order_relaxed);

@@ -145,7 +145,10 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   CudaDevice* make_device(c10::DeviceIndex index);
   /// The planned address, or nullptr with `id` set if upstream's answer is to be told to the session.
   void* try_arena(CudaDevice& device, std::size_t bytes, cudaStream_t stream, std::optional<StreamId>& id);
-  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, std::optional<StreamId> id);
+  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, cudaStream_t stream,
+                                 std::optional<StreamId> id);
+  /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.
+  void* allocate_lasting(CudaDevice& device, std::size_t bytes, cudaStream_t stream);
   c10::DataPtr adopt(c10::DataPtr data);
   bool free_arena_block(void* address);
   void note_upstream_free(void* address);

@@ -72,17 +72,36 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
   CudaDevice* device = device_for(index);
   if (C10_UNLIKELY(device == nullptr)) return adopt(upstream_.allocate(bytes));
   std::optional<StreamId> id;
-  void* address = try_arena(*device, bytes, c10::cuda::getCurrentCUDAStream(index).stream(), id);
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(index).stream();
+  void* address = try_arena(*device, bytes, stream, id);
   if (C10_LIKELY(address != nullptr)) {
     return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
   }
-  return allocate_upstream(device, bytes, id);
+  return allocate_upstream(device, bytes, stream, id);
 }
 
-c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes,
+// Optimizer state and the workspaces of cuBLAS are born among activations and gradients and outlive them. In
+// upstream's pool of the default stream they would settle between those, and each would pin a page of holes
+// for good. Upstream keeps a pool for every stream handle, and the default stream has two: null and
+// cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
+void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, cudaStream_t stream) {
+  if (stream != nullptr || !upstream_.isEnabled()) return nullptr;
+  const SessionState state = device.session.state();
+  if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
+  if (!is_blas_workspace(bytes) && !device.session.expects_lasting()) return nullptr;
+  return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
+}
+
+c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, cudaStream_t stream,
                                             std::optional<StreamId> id) {
   try {
-    c10::DataPtr data = adopt(upstream_.allocate(bytes));
+    c10::DataPtr data;
+    if (void* lasting = allocate_lasting(*device, bytes, stream)) {
+      data = {lasting, lasting, upstream_.raw_deleter(), c10::Device(c10::kCUDA, device->index)};
+      data = adopt(std::move(data));
+    } else {
+      data = adopt(upstream_.allocate(bytes));
+    }
     // A block that did not become ours (caching switched off) would be freed unseen.
     if (id && data.get_deleter() == &CudaAdaptor::delete_any) {
       device->session.on_upstream_alloc(data.get(), Bytes{bytes}, *id);
@@ -108,7 +127,8 @@ void* CudaAdaptor::allocate_on(std::size_t bytes, c10::DeviceIndex index, cudaSt
   std::optional<StreamId> id;
   if (void* address = try_arena(*device, bytes, stream, id)) return address;
   try {
-    void* address = upstream_.raw_alloc_with_stream(bytes, stream);
+    void* address = allocate_lasting(*device, bytes, stream);
+    if (address == nullptr) address = upstream_.raw_alloc_with_stream(bytes, stream);
     if (id) device->session.on_upstream_alloc(address, Bytes{bytes}, *id);
     return address;
   } catch (c10::OutOfMemoryError& error) {

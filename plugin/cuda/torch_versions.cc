@@ -1,5 +1,7 @@
 #include "plugin/cuda/torch_versions.h"
 
+#include <dlfcn.h>
+
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -36,6 +38,18 @@ bool take_number(std::string_view& text, unsigned& number) {
   return true;
 }
 
+/// What the function `symbol` of libtorch_cuda answers; 0 if there is none. That library is looked up, not
+/// linked: it is there whenever a CUDA tensor is, and loading its gigabyte otherwise would cost the CPU's
+/// jobs.
+std::size_t ask_torch_cuda(const char* symbol) {
+  void* library = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
+  if (library == nullptr) return 0;
+  auto* function = reinterpret_cast<std::size_t (*)()>(dlsym(library, symbol));
+  const std::size_t answer = function == nullptr ? 0 : function();
+  dlclose(library);
+  return answer;
+}
+
 }  // namespace
 
 const char* built_torch_version() {
@@ -57,6 +71,13 @@ Status check_loaded_torch() {
   const auto major = static_cast<unsigned>(version >> 56 & 0xff);
   const auto minor = static_cast<unsigned>(version >> 48 & 0xff);
   return check(major, minor, std::to_string(major) + "." + std::to_string(minor));
+}
+
+bool is_blas_workspace(std::size_t bytes) {
+  // at::cuda::getChosenWorkspaceSize() and getCUDABlasLtWorkspaceSize(), of ATen/cuda/CUDAContextLight.h.
+  static const std::size_t blas = ask_torch_cuda("_ZN2at4cuda22getChosenWorkspaceSizeEv");
+  static const std::size_t blas_lt = ask_torch_cuda("_ZN2at4cuda26getCUDABlasLtWorkspaceSizeEv");
+  return bytes != 0 && (bytes == blas || bytes == blas_lt);
 }
 
 }  // namespace stowage::plugin

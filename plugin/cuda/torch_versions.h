@@ -8,6 +8,7 @@
 
 #include <torch/headeronly/version.h>
 
+#include <cstddef>
 #include <string_view>
 
 #include "core/result.h"
@@ -36,5 +37,7 @@ const char* built_torch_version();
 Status check_torch_version(std::string_view running);
 /// The same for the torch that is loaded in this process.
 Status check_loaded_torch();
+/// True if PyTorch takes workspaces of `bytes` for cuBLAS or cuBLASLt. A tensor may have that size too.
+bool is_blas_workspace(std::size_t bytes);
 
 }  // namespace stowage::plugin
