@@ -1,0 +1,201 @@
+"""What recording costs a job, and what it costs a job whose iterations never repeat.
+
+    python benchmarks/recording_cost.py            # about two minutes
+    python benchmarks/recording_cost.py --quick    # does it run?
+    python benchmarks/recording_cost.py --write    # and writes docs/results/recording.md
+
+The job is the character GPT of examples/. Two processes, one plain and one with Stowage, take turns on one core each,
+some iterations at a time, so that both see the same machine.
+  recording  fixed length; one tiny allocation differs in each iteration (in both), so that the session records on
+  random     a random sequence length in each iteration: nothing to plan, the session gives up
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import torch
+from torch.nn import functional as F
+
+from benchmarks import paired
+from examples import char_gpt
+from tests.zoo import harness, simulated
+
+RECORDING_BAR = 1.10
+SPEED_BAR = 0.95
+ITERATIONS = 150  # of a job whose iterations differ
+
+
+class Job:
+    """char_gpt's loop, one iteration at a time. `random`: of random length, else with a tiny odd allocation."""
+
+    def __init__(self, device: str, random: bool):
+        torch.manual_seed(1)
+        torch.set_num_threads(1)
+        self.device, self.random, self.number = device, random, 0
+        text = char_gpt.read_corpus(200_000)
+        vocabulary = sorted(set(text))
+        index = {character: number for number, character in enumerate(vocabulary)}
+        self.corpus = torch.tensor([index[character] for character in text])
+        self.draw = torch.Generator().manual_seed(1)
+        # The example's own size where recording is weighed; smaller where 150 iterations are run many times.
+        layers, width, self.batch = (2, 64, 4) if random else (4, 128, 8)
+        self.model = char_gpt.CharGpt(len(vocabulary), layers, width, 4, 128, 0.1).to(device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3)
+
+    def step(self) -> None:
+        self.number += 1
+        length = int(torch.randint(32, 129, (), generator=self.draw)) if self.random else 128
+        odd = torch.empty(128 * (self.number % 1000 + 1), device=self.device)
+        ids, targets = char_gpt.draw_batch(self.corpus, self.batch, length, self.draw)
+        logits = self.model(ids.to(self.device))
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.to(self.device).flatten())
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        loss.item()
+        del odd
+
+
+def child(arguments: argparse.Namespace) -> None:
+    """Runs as many iterations as each line of the input says and answers with their times; at the end, the report."""
+    if arguments.with_stowage:
+        import stowage
+        extra = {} if arguments.random else {"record_iterations": 100_000}
+        stowage.enable(devices="cpu" if arguments.device == "cpu" else "cuda", **extra)
+    job = Job("cpu" if arguments.device == "cpu" else "cuda", arguments.random)
+    for line in sys.stdin:
+        wall, cpu = time.perf_counter(), time.process_time()
+        for _ in range(int(line)):
+            job.step()
+        print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu]), flush=True)
+    print(json.dumps(stowage.report() if arguments.with_stowage else {}), flush=True)
+
+
+class Process:
+    """A job in a process of its own, with or without Stowage."""
+
+    def __init__(self, device: str, random: bool, with_stowage: bool):
+        environment = harness.clean_environment()
+        if "STOWAGE_BUILD" in os.environ:
+            environment["STOWAGE_BUILD"] = os.environ["STOWAGE_BUILD"]
+        if device == "simulated":
+            environment |= simulated.environment(base=environment)
+        command = [sys.executable, __file__, "--child", "--device", device]
+        command += ["--random"] * random + ["--with-stowage"] * with_stowage
+        self.process = subprocess.Popen(command, env=environment, cwd=paired.ROOT, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, iterations: int) -> tuple[float, float]:
+        """Wall and processor seconds of that many iterations."""
+        print(iterations, file=self.process.stdin, flush=True)
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit(f"a job failed:\n{self.process.communicate()[1]}")
+        return tuple(json.loads(answer))
+
+    def finish(self) -> tuple[dict, list[str]]:
+        """The report, and what Stowage said."""
+        output, errors = self.process.communicate()
+        if self.process.returncode != 0:
+            raise SystemExit(f"a job ended with {self.process.returncode}:\n{errors}")
+        return json.loads(output.splitlines()[-1]), [line for line in errors.splitlines() if "stowage" in line.lower()]
+
+
+def turns(random: bool, device: str, rounds: int, iterations: int, warm: int) -> dict:
+    """Both processes in turn: the seconds of each round, [wall, processor] each."""
+    plain, ours = (Process(device, random, with_stowage) for with_stowage in (False, True))
+    times = {"plain": [], "ours": []}
+    if warm:
+        plain.run(warm), ours.run(warm)
+    for number in range(rounds):
+        order = [("plain", plain), ("ours", ours)]
+        for name, process in order if number % 2 == 0 else reversed(order):
+            times[name].append(process.run(iterations))
+    plain.finish()
+    times["report"], times["said"] = ours.finish()
+    return times
+
+
+def weigh_recording(rounds: int) -> dict:
+    times = turns(False, "cpu", rounds, 4, warm=3)
+    if times["report"]["state"] != "recording":
+        raise SystemExit(f"the session did not record all along: {times['report']}")
+    return {kind: paired.ratio([t[i] for t in times["ours"]], [t[i] for t in times["plain"]])
+            for i, kind in enumerate(("wall", "cpu"))}
+
+
+def weigh_random(device: str, runs: int) -> dict:
+    """Speed against plain, a run of ITERATIONS each; and how the session ended."""
+    sums = {"plain": [], "ours": []}
+    for _ in range(runs):
+        times = turns(True, device, ITERATIONS // 10, 10, warm=0)
+        for name in sums:
+            sums[name].append([sum(t[i] for t in times[name]) for i in (0, 1)])
+        if times["report"]["state"] != "off" or len(times["said"]) != 1:
+            raise SystemExit(f"the session should be off and have said so once: {times['report']}, {times['said']}")
+    # Speed is the inverse of time: plain over ours.
+    found = {kind: paired.ratio([t[i] for t in sums["plain"]], [t[i] for t in sums["ours"]])
+             for i, kind in enumerate(("wall", "cpu"))}
+    return found | {"said": times["said"][0]}
+
+
+def page(recording: dict, random: dict[str, dict]) -> str:
+    rows = [("what", "processor time", "wall time", "bar"),
+            ("time while recording / plain, CPU", paired.text(recording["cpu"]), paired.text(recording["wall"]),
+             f"≤ {RECORDING_BAR:.2f}")]
+    for device, found in random.items():
+        rows.append((f"speed with random lengths / plain, {device}", paired.text(found["cpu"]),
+                     paired.text(found["wall"]), f"≥ {SPEED_BAR}"))
+    return f"""# What recording costs
+
+Made by `benchmarks/recording_cost.py`: the character GPT of `examples/`, plain and with Stowage in two processes that take
+turns. First row: the example's own size, ops and allocations recorded in every iteration. Other rows: a job whose every
+iteration has another sequence length, over its first {ITERATIONS} iterations; the session records, finds no two alike,
+stays out of the way and says so once:
+
+    {next(iter(random.values()))['said']}
+
+{paired.table(rows)}
+
+Median, quartiles and number of pairs. Processor time is that of the whole process, all threads, and does not depend on what
+else the machine does; wall time does. On the simulated device kernels cost nothing, so that its row weighs Stowage against
+PyTorch's host work alone, the worst case. Machine: {paired.machine()}. Rerun:
+
+    .venv/bin/python benchmarks/recording_cost.py --write
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few repeats")
+    parser.add_argument("--write", action="store_true", help="write docs/results/recording.md")
+    parser.add_argument("--rounds", type=int, default=25, help="pairs of the recording job")
+    parser.add_argument("--runs", type=int, default=5, help="pairs of the job that never repeats")
+    for hidden in ("--child", "--random", "--with-stowage"):
+        parser.add_argument(hidden, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--device", default="cpu", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        return child(arguments)
+    if arguments.quick:
+        arguments.rounds, arguments.runs = 5, 1
+    recording = weigh_recording(arguments.rounds)
+    random = {device: weigh_random(device, arguments.runs) for device in ("cpu", "simulated")}
+    shown = page(recording, random)
+    print(shown)
+    good = recording["cpu"]["median"] <= RECORDING_BAR and all(
+        found["cpu"]["median"] >= SPEED_BAR for found in random.values())
+    print("within the bars" if good else "A bar is MISSED")
+    if arguments.write:
+        paired.write_page("recording.md", shown)
+
+
+if __name__ == "__main__":
+    main()
