@@ -130,6 +130,15 @@ const char* stowage_settings(const char* overrides) {
   return nullptr;
 }
 
+int stowage_finish_later() {
+  return guarded([]() -> Status {
+    const Result<Settings> settings = read_settings();
+    if (!settings.ok()) return settings.error();
+    finish_at_exit(*settings);
+    return {};
+  });
+}
+
 void stowage_finish() { finish(); }
 const char* stowage_version() { return STOWAGE_VERSION; }
 const char* stowage_torch_version() { return TORCH_VERSION; }

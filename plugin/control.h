@@ -30,6 +30,9 @@ STOWAGE_API int stowage_save_trace(const char* path, const char* device);
 /// All settings as JSON, with the values that the environment and `overrides` (may be null) give; null on a
 /// bad one.
 STOWAGE_API const char* stowage_settings(const char* overrides);
+/// Makes stowage_finish() do what the environment asks also in a process that never called stowage_enable():
+/// one whose memory comes through PyTorch's pluggable allocator.
+STOWAGE_API int stowage_finish_later(void);
 /// Writes the report and the trace that the settings ask for, and stops. Runs by itself when the process
 /// ends; once.
 STOWAGE_API void stowage_finish(void);

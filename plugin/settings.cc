@@ -203,6 +203,7 @@ Result<Settings> parse_settings(const std::vector<std::pair<std::string, std::st
   for (const auto& [name, value] : environment) {
     if (name != "STOWAGE" && name.rfind("STOWAGE_", 0) != 0) continue;
     if (name.rfind("STOWAGE_SIM", 0) == 0) continue;   // the simulated device's own
+    if (name == "STOWAGE_BUILD") continue;             // the tests' and tools': where a checkout was built
     if (name == "STOWAGE" && value.empty()) continue;  // `STOWAGE= python …` is the shell's way to say unset
     if (Status status = apply_named(settings, name, value, &Entry::variable); !status) return status.error();
   }

@@ -86,6 +86,8 @@ def pluggable_allocator() -> Any:
     for setter, name in hooks.items():
         address = ctypes.cast(getattr(library, f"stowage_{name}"), ctypes.c_void_p).value
         getattr(allocator.allocator(), setter)(address)
+    _checked(library.stowage_finish_later())
+    _finish_at_exit()
     return allocator
 
 

@@ -37,7 +37,9 @@ TEST(Settings, AnUnknownNameIsAnErrorButOthersVariablesAreNot) {
   EXPECT_NE(error_of({{"STOWAGE_MAX_PLAN", "3"}}).find("STOWAGE_MAX_PLAN"), std::string::npos);
   EXPECT_NE(error_of({}, "nothing=1").find("nothing"), std::string::npos);
   EXPECT_NE(error_of({}, "max_plans"), "");
-  EXPECT_EQ(error_of({{"STOWAGER", "x"}, {"STOWAGE_SIM_MEMORY", "1GiB"}, {"STOWAGE", ""}}), "");
+  EXPECT_EQ(
+      error_of({{"STOWAGER", "x"}, {"STOWAGE_SIM_MEMORY", "1GiB"}, {"STOWAGE_BUILD", "/b"}, {"STOWAGE", ""}}),
+      "");
 }
 
 TEST(Settings, TheListCanBeReadBack) {
