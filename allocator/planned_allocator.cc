@@ -10,6 +10,7 @@
 #include "allocator/cursor.h"
 #include "allocator/layout.h"
 #include "allocator/spin_lock.h"
+#include "allocator/stream_regions.h"
 #include "core/check.h"
 
 namespace stowage::allocator {
@@ -66,6 +67,7 @@ struct PlannedAllocator::State {
   std::vector<Plan> plans;
   Layout layout;
   Cursor cursor;
+  StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
 
   [[nodiscard]] std::uint64_t offset_of(const void* address) const {
@@ -155,6 +157,7 @@ PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Pla
   for (const Plan& plan : state.plans) {
     STOWAGE_CHECK(check_plan(plan, *state.arena).ok(), "a plan is invalid or does not fit the arena");
   }
+  STOWAGE_CHECK(state.regions.admit(state.plans).ok(), "plans give one address to two streams");
   // A device without the memory leaves the slots beyond mapped() unserved, which is a miss and no failure.
   if (const Bytes height(highest(state.plans));
       height > state.arena->mapped() && state.arena->grow(height).ok()) {
@@ -245,6 +248,7 @@ Status PlannedAllocator::State::add(Plan plan) {
   if (plan.height > arena->mapped()) {
     if (Status grown = arena->grow(plan.height); !grown.ok()) return grown;
   }
+  if (Status apart = regions.admit({plan}); !apart.ok()) return apart;
   wanted.push_back(std::move(plan));
   update_cursor();
   install(std::move(wanted), true);
@@ -258,6 +262,7 @@ Status PlannedAllocator::State::replace(std::vector<Plan> wanted) {
   if (const Bytes height(highest(wanted)); height > arena->mapped()) {
     if (Status grown = arena->grow(height); !grown.ok()) return grown;
   }
+  if (Status apart = regions.admit(wanted); !apart.ok()) return apart;
   install(std::move(wanted), false);
   return {};
 }

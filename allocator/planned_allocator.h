@@ -38,8 +38,9 @@ struct ServeCounts {
 
 class PlannedAllocator {
  public:
-  /// Requires: every plan passes Plan::validate() and fits the arena's reserved range. The arena is grown to
-  /// the highest plan; if the device refuses, slots beyond Arena::mapped() are misses.
+  /// Requires: every plan passes Plan::validate() and fits the arena's reserved range, and no address is of
+  /// two streams (stream_regions.h). The arena is grown to the highest plan; if the device refuses, slots
+  /// beyond Arena::mapped() are misses.
   PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans);
   ~PlannedAllocator();
   PlannedAllocator(const PlannedAllocator&) = delete;
@@ -63,6 +64,7 @@ class PlannedAllocator {
   void on_mark();
   /// One more kind of iteration, from the next iteration on or as soon as the requests show it. The arena
   /// grows if it can; error kOutOfMemory or kInvalidPlan leaves plans and slots as they were.
+  /// kInvalidPlan also where it would give memory of one stream, of any plan this arena ever had, to another.
   Status add_plan(Plan plan);
   /// Replaces all plans at an iteration boundary; slots in use stay valid until freed. Errors: as add_plan.
   Status replace_plans(std::vector<Plan> plans);

@@ -111,7 +111,8 @@ void Session::State::learn(bool missed, std::uint32_t marks) {
 
 void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after) {
   const std::size_t needed = std::size_t{marks} + marks_after + 1;
-  if (trace.marks.size() <= needed) return;  // with the iteration before it, for what that one hands on
+  // With the iteration before it, for what that one hands on; a steady job's is like it and left out.
+  if (trace.marks.size() < needed + (trace.steady ? 0 : 1)) return;
   const Tick begin = trace.marks[trace.marks.size() - needed].tick;
   const Tick end = trace.marks[trace.marks.size() - needed + marks].tick;
   const Window window{begin, end, fingerprint(trace, begin, end)};

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "allocator/stream_regions.h"
 #include "plugin/notice.h"
 #include "plugin/observers.h"
 #include "plugin/plan_cache.h"
@@ -13,6 +14,9 @@ namespace stowage::plugin {
 namespace {
 
 constexpr std::uint32_t kMaxPeriodMarks = 8;
+// A job that has not settled by then rarely will: from there on only its allocations are written down. Ops are
+// what recording costs; where kernels are short, as much as the job itself.
+constexpr std::uint64_t kIterationsWithOps = 6;
 
 }  // namespace
 
@@ -43,9 +47,7 @@ void Session::State::recording_mark(MarkSource source) {
   note_before();
   if (adopt_cached_plan()) return;
   if (recorder.steady()) return begin_planning();
-  // A job that has not settled by half the limit rarely will: from here on only its allocations are written
-  // down.
-  if (recorded_marks == settings.record_iterations / 2) unobserve_ops(info);
+  if (recorded_marks == kIterationsWithOps) unobserve_ops(info);
   if (recorded_marks < settings.record_iterations) return;
   turn_off("no two of " + std::to_string(recorded_marks) + " iterations made the same allocations", true);
 }
@@ -145,8 +147,10 @@ Status Session::State::serve(const Plan& plan) {
     if (planned.back()->replace_plans({plan})) return {};
     give_back_arena();
     if (owner.load() != nullptr)
-      return Error{ErrorCode::kOutOfMemory, "the arena cannot grow while tensors of the old plan live in it"};
+      return Error{ErrorCode::kOutOfMemory,
+                   "the arena cannot be exchanged while tensors of the old plan live in it"};
   }
+  if (Status apart = allocator::StreamRegions().admit({plan}); !apart) return apart;
   if (settings.fault == Fault::kArena)
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
   Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(plan.height);

@@ -6,6 +6,8 @@
 namespace stowage::allocator::testing {
 namespace {
 
+constexpr std::uint64_t kStreamSpan = std::uint64_t{64} << 20;  // more than the buffers of any job here
+
 struct Lifetime {
   std::size_t birth = 0;
   std::size_t death = 0;
@@ -74,11 +76,11 @@ Plan place(const Job& job, std::uint64_t base) {
   for (std::size_t i = 0; i < lives.size(); ++i) {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
     for (std::size_t j = 0; j < i; ++j) {
-      if (lives[j].death <= lives[i].birth) continue;
+      if (lives[j].death <= lives[i].birth || job.streams[j] != job.streams[i]) continue;
       taken.push_back({plan.entries[j].offset.value(), plan.entries[j].offset.value() + job.bytes[j]});
     }
     std::sort(taken.begin(), taken.end());
-    std::uint64_t offset = base;
+    std::uint64_t offset = base + job.streams[i] * kStreamSpan;
     for (const auto& [begin, end] : taken) {
       if (begin >= offset + job.bytes[i]) break;
       offset = std::max(offset, end);

@@ -42,7 +42,7 @@ Job gpt_like(std::uint32_t layers, std::uint64_t unit = 64 * 512);
 Job random_job(std::mt19937& random, std::uint32_t buffers);
 
 /// The plan of a job: each buffer at the lowest offset where it overlaps none that lives at the same time,
-/// then `base` higher.
+/// then `base` higher; each stream has its own addresses.
 Plan place(const Job& job, std::uint64_t base = 0);
 
 }  // namespace stowage::allocator::testing
