@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,10 @@ thread_local int node_depth = 0;
 c10::Device with_index(c10::Device device) {
   return device.is_cpu() ? c10::Device(c10::kCPU)
                          : c10::Device(device.type(), std::max<c10::DeviceIndex>(device.index(), 0));
+}
+
+bool is_foreach(const OpContext& context) {
+  return std::string_view(context.info->name).substr(0, 14) == "aten::_foreach";
 }
 
 void begin_op(OpContext& context) {
@@ -178,6 +183,13 @@ void stop_observing_ops(c10::Device device) {
   if (!global.routes.empty() || global.ops == at::INVALID_CALLBACK_HANDLE) return;
   at::disableCallback(global.ops);
   at::disableCallback(global.nodes);
+}
+
+bool in_foreach_op() noexcept {
+  for (const OpContext* context = innermost; context != nullptr; context = context->parent) {
+    if (is_foreach(*context)) return true;
+  }
+  return false;
 }
 
 void resolve_durations(OpClock& clock, Recorder& recorder) {

@@ -33,6 +33,10 @@ void start_observing_ops(c10::Device device, OpRoute route);
 /// No op on `device` that begins after this returns is recorded. Unknown devices are ignored.
 void stop_observing_ops(c10::Device device);
 
+/// True if the calling thread is inside a recorded op on lists of tensors (aten::_foreach_…), as optimizers
+/// use.
+[[nodiscard]] bool in_foreach_op() noexcept;
+
 /// Hands the durations that `clock` knows by now to `recorder`. Call before Recorder::snapshot on an
 /// accelerator.
 void resolve_durations(OpClock& clock, Recorder& recorder);

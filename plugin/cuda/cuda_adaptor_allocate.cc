@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "plugin/cuda/cuda_adaptor.h"
+#include "tracer/op_observer.h"
 
 namespace stowage::plugin {
 namespace {
@@ -88,7 +89,9 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, cudaS
   if (stream != nullptr || !upstream_.isEnabled()) return nullptr;
   const SessionState state = device.session.state();
   if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
-  if (!is_blas_workspace(bytes) && !device.session.expects_lasting()) return nullptr;
+  // What ops on lists return in a step is scratch: gradients with weight decay, denominators.
+  const bool optimizer_state = device.session.expects_lasting() && !tracer::in_foreach_op();
+  if (!optimizer_state && !is_blas_workspace(bytes)) return nullptr;
   return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
 }
 
