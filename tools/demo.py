@@ -92,7 +92,8 @@ def plain_memory(device: str, state: dict, report: dict) -> tuple[str, str, str]
     return mib(report["peak_live_bytes"]), NONE, NONE
 
 
-def example_rows(device: str, jobs: dict[str, Job], folder: pathlib.Path) -> tuple[list[tuple[str, ...]], int, list[str]]:
+def example_rows(device: str, jobs: dict[str, Job],
+                 folder: pathlib.Path) -> tuple[list[tuple[str, ...]], int, list[str]]:
     """The table's rows for the two jobs, how many values were compared, and the names of those that differ."""
     states = {label: torch.load(folder / f"{label}.pt", weights_only=True) for label in jobs}
     report, digests, rows = report_of(jobs["Stowage"], folder), {"plain": {}, "Stowage": {}}, []
@@ -117,7 +118,8 @@ def replay_rows(offline: dict) -> list[tuple[str, ...]]:
         return (f"replay: {label}", mib(peak), mib(reserved), fragmentation(peak, reserved), *[NONE] * 4)
 
     compared = offline["compare"]
-    return [row("Stowage", offline), row("PyTorch's CUDA", compared["caching"]), row("expandable", compared["expandable"])]
+    return [row("Stowage", offline), row("PyTorch's CUDA", compared["caching"]),
+            row("expandable", compared["expandable"])]
 
 
 def explain_example(device: str, compared: int) -> list[str]:
@@ -141,17 +143,19 @@ def show_example(iterations: int, folder: pathlib.Path) -> bool:
     report = report_of(jobs["Stowage"], folder)
     head = ("", "peak live", "reserved", "fragmentation", "resident", "iteration", "last loss", "bits")
     notes = explain_example(device, compared)
-    notes += ["", f"Stowage switched to its plan after iteration {report['switched_at_iteration']}; {report['hits']:,} requests "
-              f"were served from it, {sum(report['misses'].values())} missed.",
+    notes += ["", f"Stowage switched to its plan after iteration {report['switched_at_iteration']}; "
+              f"{report['hits']:,} requests were served from it, {sum(report['misses'].values())} missed.",
               f"Its arena is {mib(offline['height'])}; no plan for these tensors can do with less than "
               f"{mib(offline['lower_bound'])}."]
-    show(f"1. A character GPT trained on {device.upper()}, {iterations} iterations", head, rows + replay_rows(offline), notes)
+    title = f"1. A character GPT trained on {device.upper()}, {iterations} iterations"
+    show(title, head, rows + replay_rows(offline), notes)
     return report["state"] == "planned" and not differing
 
 
 # -- a CUDA GPT on the simulated device --------------------------------------------------------------------------------
 
-def train_simulated(label: str, door: str, iterations: int, folder: pathlib.Path, extra: dict[str, str]) -> tuple[Job, dict]:
+def train_simulated(label: str, door: str, iterations: int, folder: pathlib.Path,
+                    extra: dict[str, str]) -> tuple[Job, dict]:
     out = folder / f"{label}.json"
     script = [harness.RUN_JOB, "--model", "gpt2", "--size", "full", "--device", "cuda", "--iterations", str(iterations),
               "--no-digests", "--any-algorithm", "--out", str(out)]
@@ -183,7 +187,8 @@ def show_simulated(iterations: int, folder: pathlib.Path) -> bool:
              "host time      of one iteration; median of the second half",
              "device calls   for memory in the last iteration (cudaMalloc, cudaFree, mapping)",
              "misses         requests of the last iteration that did not follow the plan"]
-    show(f"2. GPT-2 small, batch 8 of 1,024 tokens, on a simulated CUDA device, {iterations} iterations", head, rows, notes)
+    title = f"2. GPT-2 small, batch 8 of 1,024 tokens, on a simulated CUDA device, {iterations} iterations"
+    show(title, head, rows, notes)
     return report["state"] == "planned" and report["last_iteration_misses"] == 0
 
 

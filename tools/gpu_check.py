@@ -97,7 +97,8 @@ def check_doors(check: Check) -> None:
     model = available(["resnet18", "unet"])[0]
     options = ["--iterations", "12"] + ([] if check.real else ["--no-digests"])
     check.write(f"## Front doors ({model}, small, deterministic algorithms, 12 iterations)", "",
-                "| door | state | planned after | misses in the last iteration | compared bit by bit |", "|---|---|---|---|---|")
+                "| door | state | planned after | misses in the last iteration | compared bit by bit |",
+                "|---|---|---|---|---|")
     plain, *outcomes = run_all(check, [(model, door, options) for door in ("plain", *harness.CUDA_DOORS)], 2)
     for door, outcome in zip(harness.CUDA_DOORS, outcomes):
         if outcome is None:
@@ -144,7 +145,8 @@ def check_memory(check: Check, models: list[str]) -> None:
         memory, report = outcome.result["memory"], outcome.report
         check.write(f"| {model} | {label} | {memory['allocated_bytes.all.peak'] / MIB:,.1f} "
                     f"| {memory['reserved_bytes.all.current'] / MIB:,.1f} "
-                    f"| {median(outcome.result['iteration_ns'][-6:]) / 1e6:.2f} | {report.get('last_iteration_misses', '')} |")
+                    f"| {median(outcome.result['iteration_ns'][-6:]) / 1e6:.2f} "
+                    f"| {report.get('last_iteration_misses', '')} |")
         if door != "plain" and report.get("state") != "planned":
             check.fail(f"{model}: ended {report.get('state', 'without a report')}")
     check.write("")
@@ -173,9 +175,10 @@ def check_hot_path(check: Check) -> None:
     build = simulated.build_folder()
     environment = harness.clean_environment() | {"STOWAGE_BUILD": str(build)}
     check.write("## Hot path (ns of the host for one allocation and its free)", "")
-    script = [sys.executable, "benchmarks/adaptor_hot_path.py", "--device", check.device, *([] if check.real else ["--quick"])]
-    shown = run_program(check, script, environment).splitlines()
-    check.write("Through PyTorch (`benchmarks/adaptor_hot_path.py`):", "", *[line for line in shown if line.startswith("|")], "")
+    script = [sys.executable, "benchmarks/adaptor_hot_path.py", "--device", check.device]
+    shown = run_program(check, script if check.real else [*script, "--quick"], environment).splitlines()
+    check.write("Through PyTorch (`benchmarks/adaptor_hot_path.py`):", "",
+                *[line for line in shown if line.startswith("|")], "")
     for program in sorted((build / "benchmarks").glob("*hot_path*")):
         if program.is_file() and os.access(program, os.X_OK):
             shown = run_program(check, [str(program), "--benchmark_min_time=0.05"], environment)
