@@ -133,6 +133,14 @@ void* PlannedAllocator::State::serve(Position at, Request request) {
       return address;
     }
   }
+  // What that plan keeps for longer than an iteration may be upstream's in it.
+  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
+    if (!cursor.may_follow(plan, at) || plans[plan].entries[at.entry].offset != kUpstream) continue;
+    cursor.follow(plan);
+    follow_cursor();
+    ++counts.planned_upstream;
+    return nullptr;
+  }
   return miss(Miss::kSlotInUse);
 }
 

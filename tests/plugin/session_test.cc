@@ -125,6 +125,76 @@ TEST_F(SessionTest, ASecondKindOfIterationGetsItsOwnPlan) {
   EXPECT_EQ(last_misses(), 0u);
 }
 
+// Gradients live on into the next iteration, which lets go of them first; every third begins with an
+// evaluation instead, while they are there.
+TEST_F(SessionTest, AnEvaluationEveryThirdIterationHasNoMissOnceItIsKnown) {
+  start();
+  std::vector<void*> gradients;
+  const auto forward = [&](bool keep) {
+    std::vector<void*> live;
+    for (unsigned i = 1; i <= 8; ++i) live.push_back(job->allocate(4000 * i));
+    while (!live.empty()) {
+      if (keep) gradients.push_back(job->allocate(10'000 + 1000 * live.size()));
+      job->free(live.back());
+      live.pop_back();
+    }
+  };
+  const auto iterate = [&](bool evaluates) {
+    if (evaluates) forward(false);
+    for (void* gradient : gradients) job->free(gradient);
+    gradients.clear();
+    forward(true);
+    session->on_mark(MarkSource::kOptimizer);
+  };
+  for (int i = 0; i < 30; ++i) {
+    iterate(i >= 6 && i % 3 == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(report()["plans"].size(), 2u);
+  const std::uint64_t upstream = report()["planned_upstream"];
+  for (int i = 30; i < 39; ++i) {
+    iterate(i % 3 == 0);
+    EXPECT_EQ(last_misses(), 0u) << "iteration " << i;
+  }
+  EXPECT_EQ(report()["planned_upstream"], upstream);
+  for (void* gradient : gradients) job->free(gradient);
+}
+
+// Four micro-steps, each marked by the user: the first makes the gradients, the middle ones add to them, the
+// last has the optimizer's buffers too. First and middle ones make the same requests.
+TEST_F(SessionTest, FirstMiddleAndLastMicroStepsHaveNoMissOnceTheyAreKnown) {
+  start();
+  std::vector<void*> gradients;
+  const auto micro_step = [&](int number) {
+    if (number == 0) {
+      for (void* gradient : gradients) job->free(gradient);
+      gradients.clear();
+    }
+    std::vector<void*> live;
+    for (unsigned i = 1; i <= 8; ++i) live.push_back(job->allocate(4000 * i));
+    while (!live.empty()) {
+      void* const gradient = job->allocate(10'000 + 1000 * live.size());
+      number == 0 ? gradients.push_back(gradient) : job->free(gradient);
+      job->free(live.back());
+      live.pop_back();
+    }
+    if (number == 3)
+      for (unsigned i = 1; i <= 3; ++i) job->free(job->allocate(50'000 * i));
+    session->on_mark(MarkSource::kUser);
+  };
+  for (int i = 0; i < 60; ++i) {
+    micro_step(i % 4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
+  EXPECT_GE(report()["plans"].size(), 2u);
+  for (int i = 60; i < 72; ++i) {
+    micro_step(i % 4);
+    EXPECT_EQ(last_misses(), 0u) << "micro-step " << i << session->report_json();
+  }
+  for (void* gradient : gradients) job->free(gradient);
+}
+
 TEST_F(SessionTest, AJobThatNeverRepeatsIsLeftAlone) {
   Settings settings = patient();
   settings.record_iterations = 10;
@@ -222,13 +292,17 @@ TEST_F(SessionTest, WithoutAnyMarksTheAllocationsTellWhereAnIterationBegins) {
   EXPECT_EQ(last_misses(), 0u);
 }
 
-TEST_F(SessionTest, EarlyOptimizerStepsBeginWithAnEmptyUpstreamCache) {
+TEST_F(SessionTest, EarlyOptimizerStepsAreExpectedToMakeStateBetweenEmptyCaches) {
   start();
+  EXPECT_FALSE(session->expects_lasting());
   for (int i = 0; i < 4; ++i) {
     session->on_optimizer_begin();
+    EXPECT_EQ(session->expects_lasting(), i < 2);
+    EXPECT_EQ(port.releases, i < 2 ? 2 * i + 1 : 4);
     job->iterate(3 + i);
+    EXPECT_FALSE(session->expects_lasting());
+    EXPECT_EQ(port.releases, i < 2 ? 2 * i + 2 : 4);
   }
-  EXPECT_EQ(port.releases, 2);
 }
 
 TEST_F(SessionTest, StopLeavesLiveAddressesValid) {
