@@ -6,7 +6,7 @@
 
 The job is the character GPT of examples/. Two processes, one plain and one with Stowage, take turns on one core each,
 some iterations at a time, so that both see the same machine.
-  recording  fixed length; one tiny allocation differs in each iteration (in both), so that the session records on
+  recording  fixed length; one tiny allocation differs in each iteration (in both), so that it never settles
   random     a random sequence length in each iteration: nothing to plan, the session gives up
 """
 
@@ -67,8 +67,7 @@ def child(arguments: argparse.Namespace) -> None:
     """Runs as many iterations as each line of the input says and answers with their times; at the end, the report."""
     if arguments.with_stowage:
         import stowage
-        extra = {} if arguments.random else {"record_iterations": 100_000}
-        stowage.enable(devices="cpu" if arguments.device == "cpu" else "cuda", **extra)
+        stowage.enable(devices="cpu" if arguments.device == "cpu" else "cuda")
     job = Job("cpu" if arguments.device == "cpu" else "cuda", arguments.random)
     for line in sys.stdin:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -123,11 +122,16 @@ def turns(random: bool, device: str, rounds: int, iterations: int, warm: int) ->
     return times
 
 
-def weigh_recording(rounds: int) -> dict:
-    times = turns(False, "cpu", rounds, 4, warm=3)
-    if times["report"]["state"] != "recording":
-        raise SystemExit(f"the session did not record all along: {times['report']}")
-    return {kind: paired.ratio([t[i] for t in times["ours"]], [t[i] for t in times["plain"]])
+def weigh_recording(runs: int) -> dict:
+    """Time against plain. Ops are written down for six iterations that do not settle: two to warm up, four timed."""
+    sums = {"plain": [], "ours": []}
+    for _ in range(runs):
+        times = turns(False, "cpu", 1, 4, warm=2)
+        for name in sums:
+            sums[name] += times[name]
+        if times["report"]["state"] != "recording":
+            raise SystemExit(f"the session did not record all along: {times['report']}")
+    return {kind: paired.ratio([t[i] for t in sums["ours"]], [t[i] for t in sums["plain"]])
             for i, kind in enumerate(("wall", "cpu"))}
 
 
@@ -156,7 +160,8 @@ def page(recording: dict, random: dict[str, dict]) -> str:
     return f"""# What recording costs
 
 Made by `benchmarks/recording_cost.py`: the character GPT of `examples/`, plain and with Stowage in two processes that take
-turns. First row: the example's own size, ops and allocations recorded in every iteration. Other rows: a job whose every
+turns. First row: the example's own size, ops and allocations recorded in every
+iteration. Other rows: a job whose every
 iteration has another sequence length, over its first {ITERATIONS} iterations; the session records, finds no two alike,
 stays out of the way and says so once:
 
@@ -176,8 +181,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="few repeats")
     parser.add_argument("--write", action="store_true", help="write docs/results/recording.md")
-    parser.add_argument("--rounds", type=int, default=25, help="pairs of the recording job")
-    parser.add_argument("--runs", type=int, default=5, help="pairs of the job that never repeats")
+    parser.add_argument("--rounds", type=int, default=9, help="pairs of the recording job")
+    parser.add_argument("--runs", type=int, default=3, help="pairs of the job that never repeats")
     for hidden in ("--child", "--random", "--with-stowage"):
         parser.add_argument(hidden, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cpu", help=argparse.SUPPRESS)
@@ -185,7 +190,7 @@ def main() -> None:
     if arguments.child:
         return child(arguments)
     if arguments.quick:
-        arguments.rounds, arguments.runs = 5, 1
+        arguments.rounds, arguments.runs = 1, 1
     recording = weigh_recording(arguments.rounds)
     random = {device: weigh_random(device, arguments.runs) for device in ("cpu", "simulated")}
     shown = page(recording, random)
