@@ -3,6 +3,7 @@
 A habit is deterministic: the same job with the same habit gives the same bits, with or without Stowage.
 """
 
+import sys
 from collections.abc import Callable
 
 import torch
@@ -93,6 +94,22 @@ def interrupt(job: Job) -> Step:
     return step
 
 
+def micro_steps(job: Job) -> Step:
+    """Gradients add up over `job.accumulate` micro-steps; each is an iteration to Stowage where that is in use."""
+    def step(iteration: int) -> None:
+        number = iteration % job.accumulate
+        if number == 0:
+            job.optimizer.zero_grad()
+        loss = job.loss_function(job.model, job.load(iteration)) / job.accumulate
+        loss.backward()
+        job.losses.append(loss.item())
+        if number == job.accumulate - 1:
+            job.optimizer.step()
+        if "stowage" in sys.modules:
+            sys.modules["stowage"].step()
+    return step
+
+
 HABITS: dict[str, Callable[[Job], Step]] = {
     "none": plain, "one_more": one_more, "one_fewer": one_fewer, "other_size": other_size,
-    "evaluate": evaluate, "keep_two": keep_two, "interrupt": interrupt}
+    "evaluate": evaluate, "keep_two": keep_two, "interrupt": interrupt, "micro_steps": micro_steps}

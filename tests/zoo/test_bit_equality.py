@@ -26,13 +26,26 @@ def test_models(model, door):
     assert_planned_and_equal(harness.plain_model(model), harness.run_model(model, door))
 
 
-@pytest.mark.parametrize("habit", [habit for habit in HABITS if habit != "none"])
+@pytest.mark.parametrize("habit", [habit for habit in HABITS if habit not in ("none", "micro_steps")])
 @pytest.mark.parametrize("model", ["gpt2", "resnet18"])
 def test_jobs_that_leave_the_plan_come_back(model, habit):
     """In the iteration directly after an odd one or an evaluation every request is in the plan again."""
     planned = harness.run_model(model, "entry_point", habit)
     assert_planned_and_equal(harness.plain_model(model, habit), planned)
     assert planned.report["last_iteration_misses"] == 0, planned.report
+
+
+def test_a_whole_cycle_of_accumulation_is_one_plan():
+    """The optimizer's step ends the iteration, not the micro-step."""
+    planned = harness.run_model("accumulate", "enable_before")
+    assert_planned_and_equal(harness.plain_model("accumulate"), planned)
+    assert planned.report["last_iteration_misses"] == 0, planned.report
+
+
+def test_micro_steps_that_the_job_marks():
+    """Equal bits and a plan. tests/plugin/session_test.cc counts misses: here optimizer state is born after the switch."""
+    assert_planned_and_equal(harness.plain_model("accumulate", "micro_steps"),
+                             harness.run_model("accumulate", "enable_before", "micro_steps"))
 
 
 @pytest.mark.parametrize("fault", ["planner", "thread", "arena"])
