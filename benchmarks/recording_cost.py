@@ -160,8 +160,8 @@ def page(recording: dict, random: dict[str, dict]) -> str:
     return f"""# What recording costs
 
 Made by `benchmarks/recording_cost.py`: the character GPT of `examples/`, plain and with Stowage in two processes that take
-turns. First row: the example's own size, ops and allocations recorded in every
-iteration. Other rows: a job whose every
+turns. First row: the example's own size, iterations 3 to 6, whose
+ops and allocations are both recorded. Other rows: a job whose every
 iteration has another sequence length, over its first {ITERATIONS} iterations; the session records, finds no two alike,
 stays out of the way and says so once:
 
