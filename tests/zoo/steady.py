@@ -1,0 +1,60 @@
+"""Full-size jobs of the zoo on the simulated device, in the steady state: what they hold and what they call.
+
+    figures = measure("gpt2", "stowage")      # or "native", "expandable", or one of harness.CUDA_DOORS
+
+Each job runs in a process of its own, so that no job inherits another's memory. Sizes and order of allocations are those
+of the real job; times are not.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tests.zoo import harness
+
+MODELS = ("resnet50", "googlenet", "unet", "vgg16", "mobilenet_v2", "vit_b", "gpt2", "llama", "bert", "lstm")
+CONFIGURATIONS = ("native", "expandable", "stowage")
+ITERATIONS = 12
+STEADY = 4  # iterations at the end
+PROCESSES = 2
+
+
+@dataclass
+class Figures:
+    model: str
+    setting: str
+    peak_bytes: int  # highest sum of allocated tensors; 0 where PyTorch does not tell (the pluggable door)
+    reserved_bytes: int  # at the end, taken from the device; 0 where PyTorch does not tell
+    steady_calls: int  # for device memory, in the last STEADY iterations
+    report: dict  # Stowage's own; empty without it
+
+    @property
+    def plan(self) -> dict:
+        return self.report["plans"][0]
+
+    @property
+    def misses(self) -> int:
+        return sum(self.report["misses"].values())
+
+
+def measure(model: str, setting: str) -> Figures:
+    """Raises AssertionError with the job's output if the job fails."""
+    door = {"native": "plain", "expandable": "plain", "stowage": "entry_point"}.get(setting, setting)
+    extra = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if setting == "expandable" else {}
+    options = ["--size", "full", "--iterations", str(ITERATIONS), "--no-digests", "--any-algorithm"]
+    outcome = harness.run_model(model, door, device="simulated", options=options, extra=extra)
+    memory = outcome.result["memory"]
+    return Figures(model, setting, memory.get("allocated_bytes.all.peak", 0),
+                   memory.get("reserved_bytes.all.current", 0), sum(outcome.result["memory_calls"][-STEADY:]),
+                   outcome.report)
+
+
+def measure_pairs(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Figures]:
+    """The figures of each (model, setting), a few processes at a time."""
+    pairs = list(pairs)
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        return dict(zip(pairs, pool.map(lambda pair: measure(*pair), pairs)))
+
+
+def measure_all(models: Iterable[str], settings: Iterable[str]) -> dict[tuple[str, str], Figures]:
+    return measure_pairs((model, setting) for model in models for setting in settings)
