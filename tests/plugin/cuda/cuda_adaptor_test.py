@@ -69,8 +69,9 @@ enable()
 job = plan(Job())
 loss = job.forward()
 segments = torch.cuda.memory._snapshot()["segments"]
-arena = [s for s in segments if s["total_size"] == device()["arena_bytes"]]
-assert len(arena) == 1
+of_loss = lambda segment: any(block["address"] == loss.data_ptr() for block in segment["blocks"])
+arena = [s for s in segments if s["total_size"] == device()["arena_bytes"] and of_loss(s)]
+assert len(arena) == 1, (device()["arena_bytes"], [(s["stream"], s["total_size"]) for s in segments])
 arena = arena[0]
 assert sum(b["size"] for b in arena["blocks"]) == arena["total_size"]
 live = [b for b in arena["blocks"] if b["state"] == "active_allocated"]
