@@ -41,9 +41,9 @@ struct Region {
 
 struct Problem {
   std::vector<Item> items;
-  std::vector<Region>
-      regions;               ///< regions of different classes are disjoint; no item lies in another class's
   std::uint64_t period = 0;  ///< length of the time circle; 0: time is a line
+  /// Regions of different classes are disjoint; no item lies in another class's.
+  std::vector<Region> regions{};
 };
 
 /// Offsets for all items of a problem, and what is known about how good they are.
