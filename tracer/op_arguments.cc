@@ -27,18 +27,24 @@ void consider_device(c10::Device device, Arguments& arguments) {
   if (arguments.device.is_cpu() && !device.is_cpu()) arguments.device = device;
 }
 
+// An op that names "cuda" means the current device, and so does one without an index.
+bool same_device(c10::Device one, c10::Device other) {
+  return one.type() == other.type() &&
+         (!one.has_index() || !other.has_index() || one.index() == other.index());
+}
+
 }  // namespace
 
-void append_use(const c10::TensorImpl& tensor, Uses& uses) {
+void append_use(const c10::TensorImpl& tensor, c10::Device device, Uses& uses) {
   // A number that Python passed is wrapped as a tensor for one call: it is no value.
-  if (!tensor.has_storage() || tensor.is_wrapped_number()) return;
+  if (!tensor.has_storage() || tensor.is_wrapped_number() || !same_device(tensor.device(), device)) return;
   const c10::StorageImpl* storage = tensor.unsafe_storage().unsafeGetStorageImpl();
   if (storage == nullptr || storage->data_ptr().get() == nullptr) return;
   uses.push_back({storage->data_ptr().get(), version_of(tensor), Bytes(storage->nbytes())});
 }
 
-void append_uses(const c10::IValue& value, Uses& uses) {
-  for_each_tensor(value, [&](const c10::TensorImpl& tensor) { append_use(tensor, uses); });
+void append_uses(const c10::IValue& value, c10::Device device, Uses& uses) {
+  for_each_tensor(value, [&](const c10::TensorImpl& tensor) { append_use(tensor, device, uses); });
 }
 
 void read_arguments(c10::ArrayRef<c10::IValue> values, std::uint64_t written_mask, Arguments& arguments) {
@@ -47,13 +53,13 @@ void read_arguments(c10::ArrayRef<c10::IValue> values, std::uint64_t written_mas
     if (values[i].isDevice()) consider_device(values[i].toDevice(), arguments);
     for_each_tensor(values[i], [&](c10::TensorImpl& tensor) {
       consider_device(tensor.device(), arguments);
-      append_use(tensor, arguments.uses);
       if (!written) return;
       arguments.written.push_back(c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>(
           c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::unsafe_reclaim_from_nonowning(
               &tensor)));
     });
   }
+  for (const c10::IValue& value : values) append_uses(value, arguments.device, arguments.uses);
 }
 
 }  // namespace stowage::tracer

@@ -29,9 +29,10 @@ struct Arguments {
 /// Reads `values`; bit i of `written_mask` says that argument i is written to.
 void read_arguments(c10::ArrayRef<c10::IValue> values, std::uint64_t written_mask, Arguments& arguments);
 
-/// Appends the storages of `value`'s tensors.
-void append_uses(const c10::IValue& value, Uses& uses);
-/// Appends the storage of `tensor`, if it has one with memory.
-void append_use(const c10::TensorImpl& tensor, Uses& uses);
+/// Appends the storages of `value`'s tensors that lie on `device`. A copy between devices has some on
+/// another: these are not its recorder's.
+void append_uses(const c10::IValue& value, c10::Device device, Uses& uses);
+/// Appends the storage of `tensor`, if it has one with memory on `device`.
+void append_use(const c10::TensorImpl& tensor, c10::Device device, Uses& uses);
 
 }  // namespace stowage::tracer

@@ -91,12 +91,12 @@ bool holds(const Uses& uses, const void* storage) {
 // What the op returned; and what it wrote to, where it does not return that (foreach and fused optimizers).
 Uses results_of(const at::RecordFunction& call, const OpContext& context) {
   Uses results;
-  for (const c10::IValue& output : call.outputs()) append_uses(output, results);
+  for (const c10::IValue& output : call.outputs()) append_uses(output, context.arguments.device, results);
   for (const auto& weak : context.arguments.written) {
     const auto tensor = weak.lock();
     if (!tensor.defined()) continue;
     Uses written;
-    append_use(*tensor, written);
+    append_use(*tensor, context.arguments.device, written);
     if (!written.empty() && !holds(results, written[0].storage)) results.push_back(written[0]);
   }
   return results;
