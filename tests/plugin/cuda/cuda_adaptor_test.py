@@ -245,3 +245,27 @@ def test_version_mismatch_is_a_sentence():
 assert lib.stowage_check_torch(torch.__version__.encode()) is None
 assert b"9.9.0" in lib.stowage_check_torch(b"9.9.0")
 """)
+
+
+def test_optimizer_state_lies_close_and_apart_from_gradients():
+    """Else it settles between the gradients, and pages that are mostly holes stay with the job for good."""
+    run("""
+enable()
+job = Job(width=640)  # 512 would make tensors of the size of a cuBLASLt workspace
+job.step()
+tensors = {"state": [t for s in job.optimizer.state.values() for t in s.values() if t.is_cuda],
+           "gradients": [p.grad for p in job.model.parameters()]}
+def segments_of(kind):
+    starts = {t.data_ptr() for t in tensors[kind]}
+    return {s["address"] for s in torch.cuda.memory._snapshot()["segments"]
+            if starts & {block["address"] for block in s["blocks"]}}
+assert segments_of("state") and segments_of("gradients"), tensors
+assert not segments_of("state") & segments_of("gradients")
+plan(job)
+job.optimizer.zero_grad()
+home = [s for s in torch.cuda.memory._snapshot()["segments"] if s["address"] in segments_of("state")]
+holes = sum(s["total_size"] - s["allocated_size"] for s in home)
+assert holes <= (12 + 2 + 2) * 2**20, home  # a large page and two small ones at the ends
+job.step()
+assert device()["last_iteration_misses"] == 0, device()
+""")
