@@ -4,7 +4,6 @@ The entry point gets all ten models, the other doors three or four each; STOWAGE
 What the jobs hold is compared with PyTorch's own allocator on four models; benchmarks/zoo_reserved.py does it for all.
 """
 
-import functools
 import os
 
 import pytest
@@ -30,15 +29,15 @@ def pairs() -> list[tuple[str, str]]:
     return [(model, door) for door, models in ({"entry_point": steady.MODELS} | others).items() for model in models]
 
 
-@functools.cache
+@pytest.fixture(scope="module")  # a failure is kept too, and not measured again for each test
 def all_figures() -> dict[tuple[str, str], steady.Figures]:
     """Measured at the first use, two processes at a time."""
     return steady.measure_pairs(pairs() + [(model, setting) for setting in ("native", "expandable") for model in COMPARED])
 
 
 @pytest.mark.parametrize("model, door", pairs())
-def test_every_door_reaches_the_plan_and_stays_in_it(model, door):
-    figures = all_figures()[model, door]
+def test_every_door_reaches_the_plan_and_stays_in_it(all_figures, model, door):
+    figures = all_figures[model, door]
     report = figures.report
     assert report.get("state") == "planned", report
     assert 0 < report["switched_at_iteration"] <= SWITCHED_WITHIN
@@ -48,14 +47,14 @@ def test_every_door_reaches_the_plan_and_stays_in_it(model, door):
 
 
 @pytest.mark.parametrize("model", steady.MODELS)
-def test_the_arena_is_hardly_higher_than_the_lower_bound(model):
-    plan = all_figures()[model, "entry_point"].plan
+def test_the_arena_is_hardly_higher_than_the_lower_bound(all_figures, model):
+    plan = all_figures[model, "entry_point"].plan
     assert 0 < plan["lower_bound_bytes"] <= plan["height_bytes"] <= HEIGHT_RATIO * plan["lower_bound_bytes"]
 
 
 @pytest.mark.parametrize("model", COMPARED)
-def test_a_planned_job_holds_no_more_than_native_and_expandable_segments(model):
-    native, expandable, planned = (all_figures()[model, setting] for setting in ("native", "expandable", "entry_point"))
+def test_a_planned_job_holds_no_more_than_native_and_expandable_segments(all_figures, model):
+    native, expandable, planned = (all_figures[model, setting] for setting in ("native", "expandable", "entry_point"))
     assert planned.reserved_bytes <= expandable.reserved_bytes < native.reserved_bytes
     # All tensors of the job were counted: no allocator can hold fewer bytes than are alive.
     assert planned.report["peak_live_bytes"] <= planned.reserved_bytes
