@@ -127,7 +127,8 @@ and frees in their order, {result['bytes'] / 2**30:.1f} GiB in all. The session 
 
 {paired.table(rows)}
 
-Ratio: median over the pairs, with quartiles. The bar is {BAR} (1/8): {'held' if found['median'] <= BAR else 'missed'} in this run. Absolute times are this machine's
+Ratio: median over the pairs, with quartiles. The bar is {BAR} (1/8): {'held' if found['median'] <= BAR else 'missed'}
+in this run. Absolute times are this machine's
 ({paired.machine()}); ratios are what to compare. Rerun:
 
     .venv/bin/python benchmarks/adaptor_hot_path.py --write

@@ -112,7 +112,7 @@ Result<Plan> make_plan_checked(const Trace& trace, const PlanOptions& options, c
 
 }  // namespace
 
-Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, std::stop_token stop) {
+Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, const std::stop_token& stop) {
   try {
     return make_plan_checked(trace, options, stop);
   } catch (const std::bad_alloc&) {

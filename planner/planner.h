@@ -35,6 +35,6 @@ struct PlanOptions {
 /// kCancelled, kTimeout (over before the first placement), kInvalidPlan (the independent validator rejected
 /// our own result: a defect, contained), kOutOfMemory (host), kInvalidArgument (an option outside its
 /// bounds).
-Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, std::stop_token stop = {});
+Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, const std::stop_token& stop = {});
 
 }  // namespace stowage::planner

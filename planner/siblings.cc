@@ -38,6 +38,7 @@ const PlanEntry* counterpart(const std::vector<Stock>& stocks, const Kind& kind,
 
 Matches match_crossing(const Lifetimes& lifetimes, const std::vector<const Plan*>& siblings) {
   std::vector<Stock> stocks;
+  stocks.reserve(siblings.size());
   for (const Plan* sibling : siblings) stocks.push_back(crossing_stock(*sibling));
   std::map<Kind, std::size_t> seen;
   Matches matched(lifetimes.entries.size(), nullptr);

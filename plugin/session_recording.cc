@@ -14,8 +14,8 @@ namespace stowage::plugin {
 namespace {
 
 constexpr std::uint32_t kMaxPeriodMarks = 8;
-// A job that has not settled by then rarely will: from there on only its allocations are written down. Ops are
-// what recording costs; where kernels are short, as much as the job itself.
+// A job that has not settled by then rarely will: from there on only its allocations are written down. Ops
+// are what recording costs; where kernels are short, as much as the job itself.
 constexpr std::uint64_t kIterationsWithOps = 6;
 
 }  // namespace

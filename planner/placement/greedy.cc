@@ -155,6 +155,7 @@ std::vector<std::uint32_t> class_order(const Problem& problem) {
     return a.fixed != b.fixed ? a.fixed : a.live > b.live;
   });
   std::vector<std::uint32_t> classes;
+  classes.reserve(ranks.size());
   for (const Rank& rank : ranks) classes.push_back(rank.stream_class);
   return classes;
 }
