@@ -3,6 +3,7 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -88,6 +89,9 @@ int stowage_enable(const char* overrides) {
 }
 
 void stowage_autoload() {
+  // The preload shim and torch's entry point may both ask; one answer, and one warning, is enough.
+  static std::atomic<bool> asked{false};
+  if (asked.exchange(true)) return;
   const int status = guarded([]() -> Status {
     const Result<Settings> settings = read_settings();
     if (!settings.ok()) return settings.error();

@@ -15,7 +15,7 @@ extern "C" {
 /// over the environment, may be null. Enabling what is enabled changes nothing.
 STOWAGE_API int stowage_enable(const char* overrides);
 /// The way in that may never fail: does what the environment asks (STOWAGE), with a warning where that cannot
-/// be done.
+/// be done. Only the first call counts.
 STOWAGE_API void stowage_autoload(void);
 /// Puts PyTorch's own allocators back. Live tensors stay valid.
 STOWAGE_API int stowage_disable(void);
