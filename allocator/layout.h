@@ -50,6 +50,8 @@ class Layout {
     owner.run = slot.run;
     return true;
   }
+  /// Who lives at `slot`. Requires: there is such a slot.
+  Owner& owner_of(const Slot& slot) noexcept { return owners_.at(slot.owner); }
   /// The live slot that begins at `offset`. A dead one, or none, ends the process: memory would be corrupted.
   Owner& live_at(std::uint64_t offset) {
     Owner& owner = owners_.find(offset);

@@ -23,6 +23,7 @@ struct Owner {
   std::uint32_t holds = 0;  ///< streams that still use the slot
   bool known = false;       ///< this place of the table is in use
   bool freed = false;       ///< free() has come, holds are left
+  std::uint16_t slack = 0;  ///< how many of `bytes` are rounding
 };
 
 class OwnerTable {

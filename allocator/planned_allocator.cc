@@ -40,8 +40,12 @@ Status out_of_host_memory() {
 }  // namespace
 
 struct PlannedAllocator::State {
-  State(std::unique_ptr<Arena> given, std::vector<Plan> first)
-      : base(static_cast<char*>(given->base())),
+  State(std::unique_ptr<Arena> given, std::vector<Plan> first, ArenaCounters* shared)
+      : own_counters(shared == nullptr ? std::make_unique<ArenaCounters>() : nullptr),
+        counters(shared == nullptr ? *own_counters : *shared),
+        lock(counters.lock()),
+        counting(shared != nullptr),
+        base(static_cast<char*>(given->base())),
         reserved(given->reserved().value()),
         arena(std::move(given)),
         plans(std::move(first)),
@@ -50,11 +54,15 @@ struct PlannedAllocator::State {
     follow_cursor();
   }
 
+  const std::unique_ptr<ArenaCounters> own_counters;  ///< for the lock, if there are no others
+  ArenaCounters& counters;
+  SpinLock& lock;
+  const bool counting;
+
   // What owns() reads: never changes.
   char* const base;
   const std::uint64_t reserved;
 
-  mutable SpinLock lock;
   // The hot path's own, kept together.
   const HotEntry* next = nullptr;         ///< the entry that the cursor will be at, hits included
   const HotEntry* first_entry = nullptr;  ///< of the current plan
@@ -76,7 +84,11 @@ struct PlannedAllocator::State {
   void note_peak() {
     if (live + outside > peak) peak = live + outside;
   }
-  void* give(const Slot& slot, std::uint64_t bytes) {
+  void* give(const Slot& slot, std::uint64_t bytes, std::uint64_t requested) {
+    if (counting) {
+      layout.owner_of(slot).slack = static_cast<std::uint16_t>(bytes - requested);
+      counters.add(Bytes(requested));
+    }
     live += bytes;
     note_peak();
     ++counts.hits;
@@ -93,9 +105,13 @@ struct PlannedAllocator::State {
   }
   void update_cursor() { cursor.advance_to(static_cast<std::uint32_t>(next - first_entry)); }
 
-  void* allocate_slow(Request request);
-  void* serve(Position at, Request request);
-  void* take(Position at, Request request);
+  void uncount(const Owner& owner) {
+    if (counting) counters.remove(Bytes(owner.bytes - owner.slack));
+  }
+
+  void* allocate_slow(Request request, std::uint64_t requested);
+  void* serve(Position at, Request request, std::uint64_t requested);
+  void* take(Position at, Request request, std::uint64_t requested);
   void* miss(Miss reason);
   void install(std::vector<Plan> wanted, bool keep_position);
   Status add(Plan plan);
@@ -109,16 +125,16 @@ void* PlannedAllocator::State::miss(Miss reason) {
 }
 
 // The slot of the entry `at`, or its spare one, if either is free.
-void* PlannedAllocator::State::take(Position at, Request request) {
+void* PlannedAllocator::State::take(Position at, Request request, std::uint64_t requested) {
   const HotEntry& entry = layout.entries(at.plan)[at.entry];
-  if (layout.try_take(entry.slot, request.bytes)) return give(entry.slot, request.bytes);
-  if (layout.try_take(entry.spare, request.bytes)) return give(entry.spare, request.bytes);
+  if (layout.try_take(entry.slot, request.bytes)) return give(entry.slot, request.bytes, requested);
+  if (layout.try_take(entry.spare, request.bytes)) return give(entry.spare, request.bytes, requested);
   return nullptr;
 }
 
 // The request stands for the entry `at`, which the cursor has passed.
-void* PlannedAllocator::State::serve(Position at, Request request) {
-  if (void* const address = take(at, request)) return address;
+void* PlannedAllocator::State::serve(Position at, Request request, std::uint64_t requested) {
+  if (void* const address = take(at, request, requested)) return address;
   if (plans[at.plan].entries[at.entry].offset == kUpstream) {
     ++counts.planned_upstream;
     return nullptr;
@@ -127,7 +143,7 @@ void* PlannedAllocator::State::serve(Position at, Request request) {
   // more.
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
     if (!cursor.may_follow(plan, at)) continue;
-    if (void* const address = take({plan, at.entry}, request)) {
+    if (void* const address = take({plan, at.entry}, request, requested)) {
       cursor.follow(plan);
       follow_cursor();
       return address;
@@ -144,23 +160,25 @@ void* PlannedAllocator::State::serve(Position at, Request request) {
   return miss(Miss::kSlotInUse);
 }
 
-[[gnu::noinline, gnu::cold]] void* PlannedAllocator::State::allocate_slow(Request request) {
+[[gnu::noinline, gnu::cold]] void* PlannedAllocator::State::allocate_slow(Request request,
+                                                                          std::uint64_t requested) {
   update_cursor();
   if (cursor.expects(request)) {
     const Position at = cursor.position();
     cursor.advance_to(at.entry + 1);
     ++next;
-    return serve(at, request);
+    return serve(at, request, requested);
   }
   const bool beyond = cursor.at_end();
   const std::optional<Position> found = cursor.find(request);
   if (!found) return miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected);
   follow_cursor();
-  return serve(*found, request);
+  return serve(*found, request, requested);
 }
 
-PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans)
-    : state_(std::make_unique<State>(std::move(arena), std::move(plans))) {
+PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans,
+                                   ArenaCounters* counters)
+    : state_(std::make_unique<State>(std::move(arena), std::move(plans), counters)) {
   State& state = *state_;
   for (const Plan& plan : state.plans) {
     STOWAGE_CHECK(check_plan(plan, *state.arena).ok(), "a plan is invalid or does not fit the arena");
@@ -175,7 +193,7 @@ PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Pla
 
 PlannedAllocator::~PlannedAllocator() = default;
 
-void* PlannedAllocator::allocate(Bytes rounded, StreamId stream) {
+void* PlannedAllocator::allocate(Bytes rounded, StreamId stream, Bytes requested) {
   State& state = *state_;
   const std::lock_guard guard(state.lock);
   const HotEntry& entry = *state.next;
@@ -185,9 +203,9 @@ void* PlannedAllocator::allocate(Bytes rounded, StreamId stream) {
     ++state.next;
     // A plan is larger than the nearest cache. A line beyond its end does no harm.
     __builtin_prefetch(&entry + 2);
-    return state.give(entry.slot, bytes);
+    return state.give(entry.slot, bytes, requested.value());
   }
-  return state.allocate_slow({bytes, stream.value()});
+  return state.allocate_slow({bytes, stream.value()}, requested.value());
 }
 
 bool PlannedAllocator::owns(const void* address) const noexcept {
@@ -207,10 +225,12 @@ void PlannedAllocator::free(void* address) {
   const std::lock_guard guard(state.lock);
   Owner& owner = state.layout.live_at(state.offset_of(address));
   if (owner.holds == 0) [[likely]] {
+    state.uncount(owner);
     state.vacate(owner);
     return;
   }
   STOWAGE_CHECK(!owner.freed, "this address is freed already and waits for streams that still use it");
+  state.uncount(owner);
   owner.freed = true;
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "allocator/arena.h"
+#include "allocator/arena_counters.h"
 #include "core/plan.h"
 
 namespace stowage::allocator {
@@ -40,15 +41,17 @@ class PlannedAllocator {
  public:
   /// Requires: every plan passes Plan::validate() and fits the arena's reserved range, and no address is of
   /// two streams (stream_regions.h). The arena is grown to the highest plan; if the device refuses, slots
-  /// beyond Arena::mapped() are misses.
-  PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans);
+  /// beyond Arena::mapped() are misses. `counters`, if any, count every block from its allocation to its free
+  /// and outlive the allocator; several may share them, and then share a lock.
+  PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans, ArenaCounters* counters = nullptr);
   ~PlannedAllocator();
   PlannedAllocator(const PlannedAllocator&) = delete;
   PlannedAllocator& operator=(const PlannedAllocator&) = delete;
 
   /// The planned address, or nullptr: serve it upstream (a miss, or upstream's by plan).
-  /// Requires: rounded > 0.
-  void* allocate(Bytes rounded, StreamId stream);
+  /// Requires: requested > 0; rounded is round_up(requested).
+  void* allocate(Bytes rounded, StreamId stream, Bytes requested);
+  void* allocate(Bytes rounded, StreamId stream) { return allocate(rounded, stream, rounded); }
   /// True if `address` lies in the arena. Lock-free.
   [[nodiscard]] bool owns(const void* address) const noexcept;
   /// Rounded bytes of the live slot that begins at `address`. Requires: owns(address).

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "allocator/arena.h"
+#include "allocator/arena_counters.h"
 #include "core/trace.h"
 
 namespace stowage::plugin {
@@ -27,6 +28,8 @@ class DevicePort {
   virtual TraceInfo describe() = 0;
   /// An arena with `bytes` mapped. Error: kOutOfMemory when the device has not so much left.
   virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) = 0;
+  /// Where the arenas' blocks are counted, if anybody wants to know; outlives the arenas.
+  virtual allocator::ArenaCounters* arena_counters() { return nullptr; }
   /// Gives what upstream caches back to the device. May synchronise.
   virtual void release_upstream_cache() = 0;
   virtual UpstreamUse upstream_use() = 0;

@@ -67,7 +67,7 @@ void* Session::try_allocate(Bytes bytes, StreamId stream) {
   if (state.uses.any_waiting() &&
       state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
     state.complete_frees();
-  void* address = planned->allocate(round_up(bytes), stream);
+  void* address = planned->allocate(round_up(bytes), stream, bytes);
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);

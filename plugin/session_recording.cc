@@ -157,8 +157,8 @@ Status Session::State::serve(const Plan& plan) {
   if (!mapped.ok()) return mapped.error();
   auto retirable = std::make_unique<RetirableArena>(std::move(*mapped));
   RetirableArena* const memory = retirable.get();
-  planned.push_back(
-      std::make_unique<allocator::PlannedAllocator>(std::move(retirable), std::vector<Plan>{plan}));
+  planned.push_back(std::make_unique<allocator::PlannedAllocator>(
+      std::move(retirable), std::vector<Plan>{plan}, port.arena_counters()));
   arena = memory;
   const UpstreamUse use = port.upstream_use();
   planned.back()->set_outside_bytes(use.allocated);

@@ -1,17 +1,16 @@
-// What PyTorch wants to know of each live arena block and the session does not keep: requested bytes, stream,
-// pool.
+// What PyTorch wants to know of each live arena block and the session does not tell: requested bytes, stream.
 //
-// ArenaLedger holds one word per granule of one arena, found by index, and ArenaCounters the totals of a
-// device. Together they feed memory_stats and _snapshot (cuda_statistics.h, cuda_snapshot.h). Thread safety:
-// every member, from any thread. A block's word is written by its owner only: the thread that allocates it
-// and, later, the one that frees it. Counters sit behind a spin lock held for some ten instructions.
+// ArenaLedger holds one word per granule of one arena, found by index. With the totals of a device
+// (arena_counters.h) it feeds memory_stats and _snapshot (cuda_statistics.h). Thread safety: every member,
+// from any thread. A block's word is written by its owner only: the thread that allocates it and, later, the
+// one that frees it.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "allocator/arena_counters.h"
 #include "core/units.h"
 
 namespace stowage::plugin {
@@ -42,9 +41,9 @@ class ArenaLedger {
   void note_allocated(const void* address, Bytes requested, StreamId stream) noexcept {
     words_[index(address)].store(pack(requested, stream), std::memory_order_relaxed);
   }
-  /// Notes the free and returns the block as it was; rounded is 0 if none began there. No atomic exchange: the
-  /// word is the caller's alone, and two frees of one block at once end the process in the planned allocator.
-  /// Requires: covers(address).
+  /// Notes the free and returns the block as it was; rounded is 0 if none began there. No atomic exchange:
+  /// the word is the caller's alone, and two frees of one block at once end the process in the planned
+  /// allocator. Requires: covers(address).
   ArenaBlock note_freed(const void* address) noexcept {
     std::atomic<std::uint64_t>& held = words_[index(address)];
     const std::uint64_t word = held.load(std::memory_order_relaxed);
@@ -79,81 +78,10 @@ class ArenaLedger {
   std::atomic<std::uint64_t>* words_;
 };
 
-/// One quantity as PyTorch counts it (c10::CachingAllocator::Stat, without its header).
-struct Tally {
-  std::int64_t current = 0;
-  std::int64_t peak = 0;
-  std::int64_t allocated = 0;  ///< sum of all increases
-  std::int64_t freed = 0;      ///< sum of all decreases
-};
-
-/// Blocks up to this size belong to PyTorch's small pool.
-inline constexpr Bytes kSmallPoolLimit{1u << 20};
-
-/// What a device's arenas hold: [0] all, [1] blocks of the small pool's sizes, [2] of the large pool's.
-struct ArenaUse {
-  std::array<Tally, 3> blocks;
-  std::array<Tally, 3> rounded_bytes;
-  std::array<Tally, 3> requested_bytes;
-};
-
-class ArenaCounters {
- public:
-  void add(Bytes requested) noexcept {
-    const Guard guard(busy_);
-    Totals& pool = allocated_[pool_of(requested)];
-    pool.blocks += 1;
-    pool.rounded += static_cast<std::int64_t>(round_up(requested).value());
-    pool.requested += static_cast<std::int64_t>(requested.value());
-  }
-  void remove(Bytes requested) noexcept {
-    const Guard guard(busy_);
-    raise_peaks();  // a peak is passed only by going down, so that add() need not look
-    Totals& pool = freed_[pool_of(requested)];
-    pool.blocks += 1;
-    pool.rounded += static_cast<std::int64_t>(round_up(requested).value());
-    pool.requested += static_cast<std::int64_t>(requested.value());
-  }
-  [[nodiscard]] ArenaUse use();
-  void reset_peak();
-  /// The sums of increases and decreases count from now on.
-  void reset_accumulated();
-
- private:
-  struct Totals {
-    std::int64_t blocks = 0;
-    std::int64_t rounded = 0;
-    std::int64_t requested = 0;
-  };
-  using Pools = std::array<Totals, 2>;  ///< small, large
-
-  class Guard {
-   public:
-    explicit Guard(std::atomic_flag& busy) : busy_(busy) {
-      while (busy_.test_and_set(std::memory_order_acquire)) wait(busy_);
-    }
-    ~Guard() { busy_.clear(std::memory_order_release); }
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-
-   private:
-    static void wait(const std::atomic_flag& busy) noexcept;
-    std::atomic_flag& busy_;
-  };
-
-  static std::size_t pool_of(Bytes requested) noexcept {
-    return round_up(requested) > kSmallPoolLimit ? 1 : 0;
-  }
-  static void raise(Totals& peak, const Totals& current) noexcept;
-  [[nodiscard]] Totals current(std::size_t pool) const noexcept;
-  void raise_peaks() noexcept;
-
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;
-  Pools allocated_{};
-  Pools freed_{};
-  Pools allocated_before_{};  ///< allocated_ at the last reset_accumulated
-  Pools freed_before_{};
-  std::array<Totals, 3> peak_{};  ///< all, small, large
-};
+/// What a device's arenas hold, as PyTorch counts it.
+using allocator::ArenaCounters;
+using allocator::ArenaUse;
+using allocator::kSmallPoolLimit;
+using allocator::Tally;
 
 }  // namespace stowage::plugin

@@ -100,7 +100,9 @@ std::string CudaAdaptor::arena_line(c10::DeviceIndex index) const {
 
 void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int64_t bytes) {
   const auto stats = getDeviceStats(device.index);
-  c10::reportMemoryUsageToProfiler(address, bytes, static_cast<std::size_t>(stats.allocated_bytes[0].current),
+  // A free is reported before it counts: afterwards the address may be another thread's.
+  const std::int64_t allocated = stats.allocated_bytes[0].current + std::min<std::int64_t>(bytes, 0);
+  c10::reportMemoryUsageToProfiler(address, bytes, static_cast<std::size_t>(allocated),
                                    static_cast<std::size_t>(stats.reserved_bytes[0].current),
                                    c10::Device(c10::kCUDA, device.index));
 }

@@ -34,6 +34,12 @@ c10::DeviceIndex current_device() {
   return device;
 }
 
+// The default stream's id says all, and its handle need not be looked up.
+cudaStream_t current_stream(c10::DeviceIndex device) {
+  const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(device);
+  return C10_LIKELY(stream.id() == 0) ? nullptr : stream.stream();
+}
+
 }  // namespace
 
 void CudaAdaptor::delete_any(void* address) {
@@ -56,7 +62,6 @@ void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, cudaStream_t
   ArenaEntry* entry = arena_directory().find(address);
   STOWAGE_CHECK(entry != nullptr, "the session gave out an address outside every arena");
   entry->ledger.note_allocated(address, Bytes{bytes}, ordinal);
-  device.counters.add(Bytes{bytes});
   if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
     report_to_profiler(device, address, static_cast<std::int64_t>(round_up(Bytes{bytes}).value()));
   }
@@ -73,7 +78,7 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
   CudaDevice* device = device_for(index);
   if (C10_UNLIKELY(device == nullptr)) return adopt(upstream_.allocate(bytes));
   std::optional<StreamId> id;
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(index).stream();
+  const cudaStream_t stream = current_stream(index);
   void* address = try_arena(*device, bytes, stream, id);
   if (C10_LIKELY(address != nullptr)) {
     return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
@@ -164,7 +169,6 @@ bool CudaAdaptor::free_arena_block(void* address) {
   TORCH_CHECK(block.rounded > Bytes{0}, "stowage: free of ", address,
               ", which is not the start of a live block");
   CudaDevice& device = entry->device;
-  device.counters.remove(block.requested);
   if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
     report_to_profiler(device, address, -static_cast<std::int64_t>(block.rounded.value()));
   }

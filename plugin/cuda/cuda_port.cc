@@ -10,6 +10,7 @@
 #include "allocator/cuda/cuda_malloc_backend.h"
 #include "allocator/cuda/cuda_vmm_backend.h"
 #include "plugin/cuda/arena_directory.h"
+#include "plugin/cuda/cuda_device.h"
 #include "plugin/cuda/torch_versions.h"
 
 namespace stowage::plugin {
@@ -103,6 +104,8 @@ Status CudaPort::share(void* base, Bytes mapped, c10::DeviceIndex peer) {
   if (status == CUDA_SUCCESS) return {};
   return Error{ErrorCode::kUnsupported, (*api)->describe("opening the arena to a peer device", status)};
 }
+
+allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.counters; }
 
 void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
 

@@ -35,6 +35,7 @@ class CudaPort final : public DevicePort {
 
   TraceInfo describe() override;
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
+  allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
   UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;

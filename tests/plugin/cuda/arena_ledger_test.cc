@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -77,12 +78,13 @@ TEST(ArenaCounters, ResetsPeaksAndSumsButNotWhatIsLive) {
   EXPECT_EQ(counters.use().requested_bytes[0].freed, 1000);
 }
 
-TEST(ArenaCounters, ThreadsLoseNothing) {
+TEST(ArenaCounters, ThreadsThatHoldTheLockLoseNothing) {
   ArenaCounters counters;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 20000; ++i) {
+        const std::lock_guard guard(counters.lock());
         counters.add(Bytes{1024});
         if (i % 2 == 0) counters.remove(Bytes{1024});
       }

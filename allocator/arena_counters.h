@@ -1,0 +1,98 @@
+// What the job holds in a device's arenas, as PyTorch counts it: blocks, rounded and requested bytes, by
+// pool.
+//
+// The planned allocator counts under its own lock, which is this object's: a lock of the counters' own would
+// cost as much again as a hit. The object outlives arenas and plans, so that sums go on across them.
+// Thread safety: use() and the resets, from any thread; add() and remove() by whoever holds lock().
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+
+#include "allocator/spin_lock.h"
+#include "core/units.h"
+
+namespace stowage::allocator {
+
+/// One quantity as PyTorch counts it (c10::CachingAllocator::Stat, without its header).
+struct Tally {
+  std::int64_t current = 0;
+  std::int64_t peak = 0;
+  std::int64_t allocated = 0;  ///< sum of all increases
+  std::int64_t freed = 0;      ///< sum of all decreases
+};
+
+/// Blocks up to this size belong to PyTorch's small pool.
+inline constexpr Bytes kSmallPoolLimit{1u << 20};
+
+/// What a device's arenas hold: [0] all, [1] blocks of the small pool's sizes, [2] of the large pool's.
+struct ArenaUse {
+  std::array<Tally, 3> blocks;
+  std::array<Tally, 3> rounded_bytes;
+  std::array<Tally, 3> requested_bytes;
+};
+
+class alignas(64) ArenaCounters {
+ public:
+  /// Guards the counters and, with them, the planned allocator that counts here.
+  [[nodiscard]] SpinLock& lock() noexcept { return lock_; }
+
+  /// A block was given out. Requires: lock() is held, or nobody else knows the object.
+  void add(Bytes requested) noexcept { count(allocated_[pool_of(requested)], requested); }
+  /// A block was freed. Requires: as add(); it was added.
+  void remove(Bytes requested) noexcept {
+    const std::size_t pool = pool_of(requested);
+    raise_peaks(pool);  // a peak is passed only by going down, so that add() need not look
+    count(freed_[pool], requested);
+  }
+  [[nodiscard]] ArenaUse use();
+  void reset_peak();
+  /// The sums of increases and decreases count from now on.
+  void reset_accumulated();
+
+ private:
+  struct Totals {
+    std::int64_t blocks = 0;
+    std::int64_t rounded = 0;
+    std::int64_t requested = 0;
+  };
+  using Pools = std::array<Totals, 2>;  ///< small, large
+
+  static std::size_t pool_of(Bytes requested) noexcept {
+    return round_up(requested) > kSmallPoolLimit ? 1 : 0;
+  }
+  static void count(Totals& totals, Bytes requested) noexcept {
+    totals.blocks += 1;
+    totals.rounded += static_cast<std::int64_t>(round_up(requested).value());
+    totals.requested += static_cast<std::int64_t>(requested.value());
+  }
+  static void raise(Totals& peak, const Totals& current) noexcept {
+    if (current.blocks > peak.blocks) peak.blocks = current.blocks;
+    if (current.rounded > peak.rounded) peak.rounded = current.rounded;
+    if (current.requested > peak.requested) peak.requested = current.requested;
+  }
+  [[nodiscard]] Totals current(std::size_t pool) const noexcept {
+    const Totals& in = allocated_[pool];
+    const Totals& out = freed_[pool];
+    return {in.blocks - out.blocks, in.rounded - out.rounded, in.requested - out.requested};
+  }
+  /// Of the sum and of `pool`.
+  void raise_peaks(std::size_t pool) noexcept {
+    const Totals own = current(pool);
+    const Totals other = current(1 - pool);
+    raise(peak_[pool + 1], own);
+    raise(peak_[0],
+          {own.blocks + other.blocks, own.rounded + other.rounded, own.requested + other.requested});
+  }
+  void raise_all_peaks() noexcept;
+
+  SpinLock lock_;
+  Pools allocated_{};
+  Pools freed_{};
+  std::array<Totals, 3> peak_{};  ///< all, small, large
+  Pools allocated_before_{};      ///< allocated_ at the last reset_accumulated
+  Pools freed_before_{};
+};
+
+}  // namespace stowage::allocator
