@@ -13,9 +13,9 @@ ArenaUse ArenaCounters::use() {
   ArenaUse use;
   const auto fill = [&](std::array<Tally, 3>& tallies, std::int64_t Totals::*field) {
     for (std::size_t pool = 0; pool < 2; ++pool) {
-      tallies[pool + 1] = {current(pool).*field, peak_[pool + 1].*field,
+      tallies[pool + 1] = {live_[pool].*field, peak_[pool + 1].*field,
                            allocated_[pool].*field - allocated_before_[pool].*field,
-                           freed_[pool].*field - freed_before_[pool].*field};
+                           freed(pool).*field - freed_before_[pool].*field};
     }
     const Tally& small = tallies[1];
     const Tally& large = tallies[2];
@@ -37,7 +37,7 @@ void ArenaCounters::reset_peak() {
 void ArenaCounters::reset_accumulated() {
   const std::lock_guard guard(lock_);
   allocated_before_ = allocated_;
-  freed_before_ = freed_;
+  freed_before_ = {freed(0), freed(1)};
 }
 
 }  // namespace stowage::allocator

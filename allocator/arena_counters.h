@@ -39,12 +39,17 @@ class alignas(64) ArenaCounters {
   [[nodiscard]] SpinLock& lock() noexcept { return lock_; }
 
   /// A block was given out. Requires: lock() is held, or nobody else knows the object.
-  void add(Bytes requested) noexcept { count(allocated_[pool_of(requested)], requested); }
+  void add(Bytes requested) noexcept {
+    const std::size_t pool = pool_of(requested);
+    const Totals block = totals_of(requested);
+    allocated_[pool] += block;
+    live_[pool] += block;
+  }
   /// A block was freed. Requires: as add(); it was added.
   void remove(Bytes requested) noexcept {
     const std::size_t pool = pool_of(requested);
     raise_peaks(pool);  // a peak is passed only by going down, so that add() need not look
-    count(freed_[pool], requested);
+    live_[pool] -= totals_of(requested);
   }
   [[nodiscard]] ArenaUse use();
   void reset_peak();
@@ -56,43 +61,52 @@ class alignas(64) ArenaCounters {
     std::int64_t blocks = 0;
     std::int64_t rounded = 0;
     std::int64_t requested = 0;
+    void operator+=(const Totals& more) noexcept {
+      blocks += more.blocks;
+      rounded += more.rounded;
+      requested += more.requested;
+    }
+    void operator-=(const Totals& less) noexcept {
+      blocks -= less.blocks;
+      rounded -= less.rounded;
+      requested -= less.requested;
+    }
   };
   using Pools = std::array<Totals, 2>;  ///< small, large
 
   static std::size_t pool_of(Bytes requested) noexcept {
     return round_up(requested) > kSmallPoolLimit ? 1 : 0;
   }
-  static void count(Totals& totals, Bytes requested) noexcept {
-    totals.blocks += 1;
-    totals.rounded += static_cast<std::int64_t>(round_up(requested).value());
-    totals.requested += static_cast<std::int64_t>(requested.value());
+  static Totals totals_of(Bytes requested) noexcept {
+    return {1, static_cast<std::int64_t>(round_up(requested).value()),
+            static_cast<std::int64_t>(requested.value())};
   }
   static void raise(Totals& peak, const Totals& current) noexcept {
     if (current.blocks > peak.blocks) peak.blocks = current.blocks;
     if (current.rounded > peak.rounded) peak.rounded = current.rounded;
     if (current.requested > peak.requested) peak.requested = current.requested;
   }
-  [[nodiscard]] Totals current(std::size_t pool) const noexcept {
-    const Totals& in = allocated_[pool];
-    const Totals& out = freed_[pool];
-    return {in.blocks - out.blocks, in.rounded - out.rounded, in.requested - out.requested};
+  /// What was freed so far, which is what was allocated and does not live.
+  [[nodiscard]] Totals freed(std::size_t pool) const noexcept {
+    Totals gone = allocated_[pool];
+    gone -= live_[pool];
+    return gone;
   }
   /// Of the sum and of `pool`.
   void raise_peaks(std::size_t pool) noexcept {
-    const Totals own = current(pool);
-    const Totals other = current(1 - pool);
-    raise(peak_[pool + 1], own);
-    raise(peak_[0],
-          {own.blocks + other.blocks, own.rounded + other.rounded, own.requested + other.requested});
+    Totals sum = live_[0];
+    sum += live_[1];
+    raise(peak_[pool + 1], live_[pool]);
+    raise(peak_[0], sum);
   }
   void raise_all_peaks() noexcept;
 
   SpinLock lock_;
+  Pools live_{};
   Pools allocated_{};
-  Pools freed_{};
   std::array<Totals, 3> peak_{};  ///< all, small, large
   Pools allocated_before_{};      ///< allocated_ at the last reset_accumulated
-  Pools freed_before_{};
+  Pools freed_before_{};          ///< and freed()
 };
 
 }  // namespace stowage::allocator

@@ -51,6 +51,30 @@ TEST(PlannedAllocator, ServesThePlansOffsets) {
   EXPECT_EQ(a.live_bytes(), Bytes(0));
 }
 
+TEST(PlannedAllocator, CountsBlocksFromAllocationToFreeWithTheirRequestedBytes) {
+  ArenaCounters counters;
+  const Plan plan = plan_of({entry(1024, Offset(512)), entry(512, Offset(0))});
+  PlannedAllocator a(make_arena(FakeAddressBackend(), plan.height, plan.height).value(), {plan}, &counters);
+  void* const first = a.allocate(Bytes(1024), kStream, Bytes(700));
+  EXPECT_EQ(a.allocate(Bytes(4096), kStream, Bytes(4000)), nullptr) << "a miss is not the arena's";
+  void* const second = a.allocate(Bytes(512), kStream, Bytes(512));
+  ArenaUse use = counters.use();
+  EXPECT_EQ(use.blocks[0].current, 2);
+  EXPECT_EQ(use.requested_bytes[0].current, 1212);
+  EXPECT_EQ(use.rounded_bytes[0].current, 1536);
+  a.hold(first);
+  a.free(first);  // held for another stream: no longer the job's, but not free either
+  EXPECT_EQ(counters.use().requested_bytes[0].current, 512);
+  EXPECT_EQ(a.live_bytes(), Bytes(1536));
+  a.release(first);
+  a.free(second);
+  use = counters.use();
+  EXPECT_EQ(use.blocks[0].current, 0);
+  EXPECT_EQ(use.requested_bytes[0].current, 0);
+  EXPECT_EQ(use.requested_bytes[0].freed, 1212);
+  EXPECT_EQ(use.requested_bytes[0].peak, 1212);
+}
+
 TEST(PlannedAllocator, OwnsNothingOutsideTheArena) {
   auto a = make_allocator({plan_of({entry(512, Offset(0))})});
   const auto* const base = static_cast<const char*>(a.arena().base());
