@@ -85,8 +85,8 @@ def page(rows: list[Row]) -> str:
 
 Made in one run by `benchmarks/zoo_reserved.py --write`; torch {torch.__version__}, simulated device of 80 GiB
 (`simulator/README.md`), full-size jobs of `tests/zoo/models.py`, {steady.ITERATIONS} iterations each in a process of its
-own, Stowage through the entry point. Sizes and order of allocations are those of PyTorch's CUDA stack; convolution workspaces
-are the simulator's guess.
+own, Stowage through the entry point. Sizes and order of allocations are those of PyTorch's CUDA stack; convolution
+workspaces are the simulator's guess.
 
 {table(rows)}
 Columns in MiB unless named otherwise. *Peak allocated*: highest `torch.cuda.memory_allocated()` with Stowage. *Native*,

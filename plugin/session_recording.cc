@@ -60,6 +60,15 @@ void Session::State::note_before() {
   facts.dropped_events = recorders.back()->dropped();
 }
 
+// The trace's peak stands in where upstream does not keep one: what was alive before recording it only knows
+// in part.
+void Session::State::note_peak_before(const Trace& trace, Tick begin, Tick end) {
+  if (port.upstream_use().peak_allocated.value() > 0) return;
+  const Bytes peak = peak_live(trace, begin, end);
+  const std::lock_guard lock(facts_mutex);
+  facts.peak_live_before = std::max(facts.peak_live_before, peak);
+}
+
 void Session::State::begin_planning() {
   tracer::Recorder& recorder = *recorders.back();
   window_marks = std::max(1u, recorder.period_marks());
@@ -70,10 +79,8 @@ void Session::State::begin_planning() {
   {
     const std::lock_guard lock(facts_mutex);
     facts.trace = trace;
-    if (trace->steady)
-      facts.peak_live_before =
-          std::max(facts.peak_live_before, peak_live(*trace, trace->steady->begin, trace->steady->end));
   }
+  if (trace->steady) note_peak_before(*trace, trace->steady->begin, trace->steady->end);
   planner::PlanOptions options;
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
@@ -115,8 +122,8 @@ bool Session::State::adopt_cached_plan() {
     {
       const std::lock_guard lock(facts_mutex);
       facts.trace = std::make_shared<const Trace>(trace);
-      facts.peak_live_before = std::max(facts.peak_live_before, peak_live(trace, window->begin, window->end));
     }
+    note_peak_before(trace, window->begin, window->end);
     window_marks = marks;
     adopt(std::move(**found));
     return true;

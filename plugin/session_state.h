@@ -108,6 +108,7 @@ struct Session::State {
   void adopt(Plan plan);
   Status serve(const Plan& plan);
   void note_before();
+  void note_peak_before(const Trace& trace, Tick begin, Tick end);
   // session_planned.cc
   void planned_mark(MarkSource source);
   void end_iteration();
