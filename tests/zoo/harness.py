@@ -59,7 +59,8 @@ def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, s
         wanted |= simulated.environment(base=wanted)
     if door != "plain":
         wanted |= {"STOWAGE_DEVICES": "cpu" if device == "cpu" else "cuda", "STOWAGE_REPORT": str(report),
-                   "STOWAGE_PLAN_WAIT_MS": "10000"}
+                   # These iterations are short: a further plan is to come within a few of them.
+                   "STOWAGE_PLAN_WAIT_MS": "10000", "STOWAGE_PLAN_WORK": "20000000"}
     if door in ("entry_point", "preload"):
         wanted["STOWAGE"] = "1"
     if door == "preload":
@@ -112,7 +113,9 @@ def run_example(name: str, door: str) -> Outcome:
 
 def iterations(habit: str) -> int:
     """20; for a job with a habit so many that the last iteration directly follows an odd one. One that is interrupted
-    has no optimizer step, so that only the next one's step ends it."""
+    has no optimizer step, so that only the next one's step ends it. Evaluations come often enough to be learned."""
+    if habit == "evaluate":
+        return 28
     return 20 if habit == "none" else max(ODD) + (3 if habit == "interrupt" else 2)
 
 
