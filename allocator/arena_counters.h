@@ -33,7 +33,7 @@ struct ArenaUse {
   std::array<Tally, 3> requested_bytes;
 };
 
-class alignas(64) ArenaCounters {
+class ArenaCounters {
  public:
   /// Guards the counters and, with them, the planned allocator that counts here.
   [[nodiscard]] SpinLock& lock() noexcept { return lock_; }
@@ -101,7 +101,7 @@ class alignas(64) ArenaCounters {
   }
   void raise_all_peaks() noexcept;
 
-  SpinLock lock_;
+  alignas(64) SpinLock lock_;  ///< on cache lines of its own with what it guards
   Pools live_{};
   Pools allocated_{};
   std::array<Totals, 3> peak_{};  ///< all, small, large

@@ -13,7 +13,10 @@
 
 namespace {
 
-using namespace stowage;
+namespace planner = stowage::planner;
+namespace replay = stowage::replay;
+using stowage::Error;
+using stowage::Status;
 
 struct Arguments {
   std::string trace;
@@ -29,7 +32,7 @@ int fail(const Error& error) {
 }
 
 int run(const Arguments& arguments) {
-  auto trace = load_trace(arguments.trace);
+  auto trace = stowage::load_trace(arguments.trace);
   if (!trace) return fail(trace.error());
   planner::PlanOptions options;
   options.time_limit_s = arguments.time_limit_s;
@@ -38,7 +41,7 @@ int run(const Arguments& arguments) {
   auto planned = replay::replay_planned(*trace, *plan, arguments.iterations);
   if (!planned) return fail(planned.error());
   if (!arguments.plan_out.empty()) {
-    if (Status saved = save_plan(*plan, arguments.plan_out); !saved) return fail(saved.error());
+    if (Status saved = stowage::save_plan(*plan, arguments.plan_out); !saved) return fail(saved.error());
   }
   const replay::ReplayReport report = replay::make_report(*trace, *plan, *planned);
   const std::string text = arguments.json ? replay::to_json(report).dump(2) : replay::to_table(report);
