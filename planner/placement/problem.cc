@@ -24,6 +24,24 @@ Status check_item(const Problem& problem, std::size_t index) {
   return {};
 }
 
+Status check_gap(const Problem& problem, std::size_t index) {
+  const Gap& gap = problem.gaps[index];
+  if (gap.item >= problem.items.size())
+    return Error{ErrorCode::kInvalidArgument,
+                 "placement problem: gap " + std::to_string(index) +
+                     " is of an item that does not exist; correct it and try again"};
+  const Item& item = problem.items[gap.item];
+  if (gap.begin < item.birth || gap.begin >= gap.end || gap.end > item.death)
+    return bad_item(gap.item, "has a gap outside its life");
+  if (gap.lower > gap.upper || gap.upper > item.size)
+    return bad_item(gap.item, "has a gap whose bytes are not its own");
+  if (index == 0) return {};
+  const Gap& before = problem.gaps[index - 1];
+  if (before.item > gap.item || (before.item == gap.item && before.end > gap.begin))
+    return bad_item(gap.item, "has gaps out of order");
+  return {};
+}
+
 /// Adds with saturation just above the limit.
 std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) {
   return b > kMaxTotalBytes || a > kMaxTotalBytes ? kMaxTotalBytes + 1 : a + b;
@@ -42,6 +60,9 @@ Status check_problem(const Problem& problem) {
     if (total > kMaxTotalBytes)
       return bad_item(i, "brings the sum of sizes, alignments and offsets beyond 2^62");
   }
+  for (std::size_t g = 0; g < problem.gaps.size(); ++g) {
+    if (Status status = check_gap(problem, g); !status) return status;
+  }
   for (const Region& region : problem.regions) {
     total = add_capped(add_capped(total, region.begin.value()), region.size.value());
     if (total > kMaxTotalBytes)
@@ -51,24 +72,45 @@ Status check_problem(const Problem& problem) {
   return {};
 }
 
+namespace {
+
+/// (time, change) of live bytes; at one time the deaths (negative) sort before the births.
+using Changes = std::vector<std::pair<std::uint64_t, std::int64_t>>;
+
+/// Notes `bytes` more during [begin, end) of the unwrapped axis.
+void add_stretch(std::uint64_t begin, std::uint64_t end, std::int64_t bytes, std::uint64_t period,
+                 Changes& changes) {
+  if (period != 0 && begin >= period) begin -= period, end -= period;
+  if (period != 0 && end > period) {
+    add_stretch(0, end - period, bytes, 0, changes);
+    end = period;
+  }
+  changes.emplace_back(begin, bytes);
+  changes.emplace_back(end, -bytes);
+}
+
+}  // namespace
+
 Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
-  // (time, change) sorted so that at one time the deaths (negative) come before the births.
-  std::vector<std::pair<std::uint64_t, std::int64_t>> events;
-  std::int64_t live = 0;
+  Changes changes;
   for (const Item& item : problem.items) {
     if (item.stream_class != stream_class || item.size.value() == 0 || item.birth == item.death) continue;
-    const auto bytes = static_cast<std::int64_t>(item.size.value());
-    events.emplace_back(item.birth, bytes);
-    if (problem.period != 0 && item.death > problem.period) {
-      live += bytes;
-      events.emplace_back(item.death - problem.period, -bytes);
-    } else {
-      events.emplace_back(item.death, -bytes);
-    }
+    add_stretch(item.birth, item.death, static_cast<std::int64_t>(item.size.value()), problem.period,
+                changes);
   }
-  std::sort(events.begin(), events.end());
-  std::int64_t peak = live;
-  for (const auto& [time, change] : events) peak = std::max(peak, live += change);
+  for (const Gap& gap : problem.gaps) {
+    const Item& item = problem.items[gap.item];
+    if (item.stream_class != stream_class || item.size.value() == 0) continue;
+    const auto spared = static_cast<std::int64_t>((item.size - (gap.upper - gap.lower)).value());
+    add_stretch(gap.begin, gap.end, -spared, problem.period, changes);
+  }
+  // Changes of one time count together: a gap that ends where another begins is no peak.
+  std::sort(changes.begin(), changes.end());
+  std::int64_t live = 0, peak = 0;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    live += changes[i].second;
+    if (i + 1 == changes.size() || changes[i + 1].first != changes[i].first) peak = std::max(peak, live);
+  }
   return Bytes(static_cast<std::uint64_t>(peak));
 }
 

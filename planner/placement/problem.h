@@ -39,9 +39,24 @@ struct Region {
   Bytes size{0};
 };
 
+/// A stretch of an item's life, [begin, end), in which it needs only the bytes [lower, upper) of its own, or
+/// none of them when the two are equal. On the unwrapped axis of its lifetime: birth <= begin < end <= death.
+/// Source: the gaps of minimalloc (Moffitt, ASPLOS 2023).
+struct Gap {
+  std::uint32_t item = 0;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  Bytes lower{0};
+  Bytes upper{0};
+};
+
 struct Problem {
   std::vector<Item> items;
   std::uint64_t period = 0;  ///< length of the time circle; 0: time is a line
+  std::vector<Gap> gaps{};   ///< by item, then by begin; those of one item are disjoint
+  /// What the height may be at most: a solver stops at the first placement that fits. Empty: the least height
+  /// is sought.
+  std::optional<Bytes> capacity{};
   /// Regions of different classes are disjoint; no item lies in another class's.
   std::vector<Region> regions{};
 };
@@ -54,6 +69,9 @@ struct Solution {
   bool proved_optimal = false;  ///< height == lower_bound
   std::string technique;        ///< what found it, such as "first-fit/size"
   std::uint64_t work = 0;       ///< placed items looked at, over all techniques (see work.h)
+  /// When the problem's capacity is proved too small: a few items that do not fit it even alone, ascending.
+  /// Empty otherwise.
+  std::vector<std::uint32_t> conflict{};
 };
 
 /// Largest sum of sizes, alignments and fixed offsets that is accepted, so that no sum of offsets can
@@ -61,8 +79,8 @@ struct Solution {
 inline constexpr std::uint64_t kMaxTotalBytes = std::uint64_t{1} << 62;
 
 /// Errors: kInvalidArgument with the item's index for a death before its birth, a lifetime longer than the
-/// period, a birth outside it, alignment 0, a misaligned fixed offset, or sums beyond kMaxTotalBytes.
-/// Overlapping fixed items are found by the solver, not here.
+/// period, a birth outside it, alignment 0, a misaligned fixed offset, gaps out of order or outside their
+/// item, or sums beyond kMaxTotalBytes. Overlapping fixed items are found by the solver, not here.
 [[nodiscard]] Status check_problem(const Problem& problem);
 
 /// Max over times of the live bytes of one stream class, wrapped lifetimes included. O(n log n).
