@@ -1,9 +1,11 @@
 #include "planner/placement/validator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace stowage::planner::placement {
 namespace {
@@ -47,59 +49,98 @@ Status check_height(const Problem& problem, const Solution& solution) {
   return {};
 }
 
-/// What begins or ends at a time. Ends sort before begins, since lifetimes are half-open.
+/// The problem's own sense: every gap within its item's life and bytes, by item and time.
+Status check_gaps(const Problem& problem) {
+  for (std::size_t g = 0; g < problem.gaps.size(); ++g) {
+    const Gap& gap = problem.gaps[g];
+    if (gap.item >= problem.items.size())
+      return rejected("a gap is of " + name(gap.item) + ", which is none");
+    const Item& item = problem.items[gap.item];
+    const bool in_life = item.birth <= gap.begin && gap.begin < gap.end && gap.end <= item.death;
+    if (!in_life || gap.lower > gap.upper || gap.upper > item.size)
+      return rejected(name(gap.item) + " has a gap outside its life or its bytes");
+    if (g == 0 || problem.gaps[g - 1].item < gap.item) continue;
+    if (problem.gaps[g - 1].item > gap.item || problem.gaps[g - 1].end > gap.begin)
+      return rejected(name(gap.item) + " has gaps out of order");
+  }
+  return {};
+}
+
+/// Addresses [low, high) that begin or end to be in use at a time. Ends sort before begins, since stretches
+/// are half-open.
 struct Event {
   std::uint64_t time;
   bool begins;
   std::size_t item;
+  std::uint64_t low, high;
   friend bool operator<(const Event& a, const Event& b) {
     return std::tie(a.time, a.begins, a.item) < std::tie(b.time, b.begins, b.item);
   }
 };
 
-std::vector<Event> events_of(const Problem& problem) {
-  std::vector<Event> events;
-  const auto add = [&](std::uint64_t from, std::uint64_t to, std::size_t item) {
-    if (from == to) return;
-    events.push_back({from, true, item});
-    events.push_back({to, false, item});
+/// Notes that `item` uses its bytes [lower, upper) during [from, to) of the unwrapped axis.
+void add_use(const Problem& problem, const Solution& solution, std::size_t item, std::uint64_t from,
+             std::uint64_t to, std::uint64_t lower, std::uint64_t upper, std::vector<Event>& events) {
+  if (from >= to || lower >= upper) return;
+  const std::uint64_t base = solution.offsets[item].value();
+  const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+    if (begin == end) return;
+    events.push_back({begin, true, item, base + lower, base + upper});
+    events.push_back({end, false, item, base + lower, base + upper});
   };
+  const std::uint64_t period = problem.period;
+  if (period == 0 || to <= period) {
+    add(from, to);
+  } else if (from >= period) {
+    add(from - period, to - period);
+  } else {
+    add(from, period);
+    add(0, to - period);
+  }
+}
+
+/// Each item's life cut at its gaps.
+std::vector<Event> events_of(const Problem& problem, const Solution& solution) {
+  std::vector<Event> events;
+  events.reserve(2 * problem.items.size() + 4 * problem.gaps.size());
+  std::size_t g = 0;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     const Item& item = problem.items[i];
-    if (item.size.value() == 0) continue;
-    if (problem.period != 0 && item.death > problem.period) {
-      add(item.birth, problem.period, i);
-      add(0, item.death - problem.period, i);
-    } else {
-      add(item.birth, item.death, i);
+    std::uint64_t from = item.birth;
+    for (; g < problem.gaps.size() && problem.gaps[g].item == i; ++g) {
+      const Gap& gap = problem.gaps[g];
+      add_use(problem, solution, i, from, gap.begin, 0, item.size.value(), events);
+      add_use(problem, solution, i, gap.begin, gap.end, gap.lower.value(), gap.upper.value(), events);
+      from = gap.end;
     }
+    add_use(problem, solution, i, from, item.death, 0, item.size.value(), events);
   }
   std::sort(events.begin(), events.end());
   return events;
 }
 
-/// Keeps the live items by offset; each newcomer is compared with its two neighbours.
+/// Keeps the addresses in use, disjoint, by where they begin; each newcomer is compared with its two
+/// neighbours.
 Status sweep_time(const Problem& problem, const Solution& solution) {
-  std::map<std::uint64_t, std::size_t> live;
-  for (const Event& event : events_of(problem)) {
-    const std::uint64_t offset = solution.offsets[event.item].value();
+  struct Use {
+    std::uint64_t high;
+    std::size_t item;
+  };
+  std::map<std::uint64_t, Use> live;
+  const auto shared = [](const Event& event, std::size_t other) {
+    return rejected(name(event.item) + " and " + name(other) + " share bytes at time " +
+                    std::to_string(event.time));
+  };
+  for (const Event& event : events_of(problem, solution)) {
     if (!event.begins) {
-      live.erase(offset);
+      live.erase(event.low);
       continue;
     }
-    const auto above = live.lower_bound(offset);
-    if (above != live.end() && above->first < offset + problem.items[event.item].size.value()) {
-      return rejected(name(event.item) + " and " + name(above->second) + " share bytes at time " +
-                      std::to_string(event.time));
-    }
-    if (above != live.begin()) {
-      const auto below = std::prev(above);
-      if (below->first + problem.items[below->second].size.value() > offset) {
-        return rejected(name(event.item) + " and " + name(below->second) + " share bytes at time " +
-                        std::to_string(event.time));
-      }
-    }
-    live.emplace(offset, event.item);
+    const auto above = live.lower_bound(event.low);
+    if (above != live.end() && above->first < event.high) return shared(event, above->second.item);
+    if (above != live.begin() && std::prev(above)->second.high > event.low)
+      return shared(event, std::prev(above)->second.item);
+    live.emplace_hint(above, event.low, Use{event.high, event.item});
   }
   return {};
 }
@@ -149,16 +190,25 @@ Status check_regions(const Problem& problem, const Solution& solution) {
 
 }  // namespace
 
-Status validate(const Problem& problem, const Solution& solution) {
+Status validate_placement(const Problem& problem, const Solution& solution) {
   if (solution.offsets.size() != problem.items.size())
     return rejected("it has offsets for another number of items");
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     if (Status status = check_alone(problem, solution, i); !status) return status;
   }
+  if (Status status = check_gaps(problem); !status) return status;
   if (Status status = check_height(problem, solution); !status) return status;
   if (Status status = sweep_time(problem, solution); !status) return status;
   if (Status status = sweep_addresses(problem, solution); !status) return status;
   return check_regions(problem, solution);
+}
+
+Status validate(const Problem& problem, const Solution& solution) {
+  if (problem.capacity && solution.height > *problem.capacity) {
+    return rejected("the height of " + std::to_string(solution.height.value()) +
+                    " is above the capacity of " + std::to_string(problem.capacity->value()));
+  }
+  return validate_placement(problem, solution);
 }
 
 }  // namespace stowage::planner::placement

@@ -49,8 +49,38 @@ Problem random_problem(const Shape& shape, std::mt19937_64& random) {
     }
     item.stream_class = static_cast<std::uint32_t>(random() % shape.classes);
     problem.items.push_back(item);
+    if (shape.gaps > 0 && chance(shape.gaps)) add_gaps(problem, static_cast<std::uint32_t>(i), random);
   }
   return problem;
+}
+
+void add_gaps(Problem& problem, std::uint32_t index, std::mt19937_64& random) {
+  const Item& item = problem.items[index];
+  std::uint64_t from = item.birth;
+  for (int count = 1 + static_cast<int>(random() % 2); count > 0 && item.death - from >= 2; --count) {
+    Gap gap;
+    gap.item = index;
+    gap.begin = from + random() % (item.death - from);
+    gap.end = gap.begin + 1 + random() % (item.death - gap.begin);
+    if (random() % 2 == 0) {
+      gap.lower = Bytes(random() % (item.size.value() + 1));
+      gap.upper = gap.lower + Bytes(random() % (item.size.value() - gap.lower.value() + 1));
+    }
+    problem.gaps.push_back(gap);
+    from = gap.end;
+  }
+}
+
+std::pair<std::uint64_t, std::uint64_t> used_at(const Problem& problem, std::size_t index,
+                                                std::uint64_t time) {
+  const Item& item = problem.items[index];
+  if (time < item.birth) time += problem.period;
+  if (time < item.birth || time >= item.death) return {0, 0};
+  for (const Gap& gap : problem.gaps) {
+    if (gap.item == index && gap.begin <= time && time < gap.end)
+      return {gap.lower.value(), gap.upper.value()};
+  }
+  return {0, item.size.value()};
 }
 
 void fix_some(Problem& problem, const Solution& solution, std::mt19937_64& random) {

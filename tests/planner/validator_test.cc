@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "planner/placement/greedy.h"
 #include "tests/planner/problems.h"
@@ -29,20 +30,39 @@ void refresh_height(const Problem& problem, Solution& solution) {
   solution.proved_optimal = false;
 }
 
-/// Live at one time, by the definition.
-bool meet(const Item& a, const Item& b, std::uint64_t period) {
-  const auto at = [&](const Item& i, std::uint64_t t) {
-    return (t >= i.birth && t < i.death) || (period != 0 && t + period >= i.birth && t + period < i.death);
-  };
+/// A time at which both items use bytes, by the definition.
+std::optional<std::uint64_t> meeting(const Problem& problem, std::size_t a, std::size_t b) {
   for (std::uint64_t t = 0; t < 64; ++t) {
-    if (at(a, t) && at(b, t)) return true;
+    if (problem.period != 0 && t >= problem.period) break;
+    const auto [a_low, a_high] = used_at(problem, a, t);
+    const auto [b_low, b_high] = used_at(problem, b, t);
+    if (a_low < a_high && b_low < b_high) return t;
+  }
+  return {};
+}
+
+/// Two items share a byte at one time, or an address while they are of different classes; by the definition.
+bool clash(const Problem& problem, const Solution& solution, std::size_t a, std::size_t b) {
+  const auto cross = [&](std::pair<std::uint64_t, std::uint64_t> x,
+                         std::pair<std::uint64_t, std::uint64_t> y) {
+    const std::uint64_t p = solution.offsets[a].value(), q = solution.offsets[b].value();
+    return x.first < x.second && y.first < y.second && p + x.first < q + y.second &&
+           q + y.first < p + x.second;
+  };
+  const Item &i = problem.items[a], &j = problem.items[b];
+  if (i.birth != i.death && j.birth != j.death && i.stream_class != j.stream_class &&
+      cross({0, i.size.value()}, {0, j.size.value()}))
+    return true;
+  for (std::uint64_t t = 0; t < (problem.period != 0 ? problem.period : 64); ++t) {
+    if (cross(used_at(problem, a, t), used_at(problem, b, t))) return true;
   }
   return false;
 }
 
 class Mutation : public testing::Test {
  protected:
-  /// A random valid solution; every third problem is cyclic, every second has two stream classes.
+  /// A random valid solution; every third problem is cyclic, every second has two stream classes, three
+  /// of four have gaps.
   void next() {
     Shape shape;
     shape.items = 12;
@@ -50,9 +70,10 @@ class Mutation : public testing::Test {
     shape.alignment = 4;
     shape.cyclic = round_ % 3 == 0;
     shape.classes = 1 + static_cast<std::uint32_t>(round_ % 2);
+    if (round_ % 4 != 0) shape.gaps = 0.4;
     problem_ = random_problem(shape, random_);
     solution_ = stacked(problem_);
-    if (round_ % 5 == 0) {
+    if (round_ % 5 == 0 && problem_.gaps.empty()) {
       const auto placed = place_greedily(problem_, options_);
       ASSERT_TRUE(placed.ok());
       solution_ = *placed;
@@ -70,19 +91,26 @@ class Mutation : public testing::Test {
 };
 
 TEST_F(Mutation, OverlapInTimeAndSpaceIsFound) {
-  int planted = 0;
+  int planted = 0, beside_gaps = 0;
   while (planted < kPlantings) {
     next();
     const std::size_t a = any(), b = any();
-    Item& moved = problem_.items[a];
-    const Item& still = problem_.items[b];
-    if (a == b || !meet(moved, still, problem_.period)) continue;
-    const std::uint64_t into = random_() % still.size.value() / 4 * 4;
-    solution_.offsets[a] = Offset(solution_.offsets[b].value() + into);
+    if (a == b) continue;
+    // Moved so that the first bytes in use at the time when they meet coincide.
+    const std::optional<std::uint64_t> when = meeting(problem_, a, b);
+    if (!when) continue;
+    const auto [a_low, a_high] = used_at(problem_, a, *when);
+    const auto [b_low, b_high] = used_at(problem_, b, *when);
+    const std::uint64_t target = solution_.offsets[b].value() + b_low;
+    if (target < a_low) continue;
+    solution_.offsets[a] = Offset(target - a_low);
+    problem_.items[a].alignment = Bytes(1);
     refresh_height(problem_, solution_);
     EXPECT_NE(complaint(problem_, solution_), "") << "round " << round_;
     ++planted;
+    beside_gaps += !problem_.gaps.empty();
   }
+  EXPECT_GT(beside_gaps, kPlantings / 4);
 }
 
 TEST_F(Mutation, SharedAddressesOfTwoStreamsAreFound) {
@@ -91,11 +119,12 @@ TEST_F(Mutation, SharedAddressesOfTwoStreamsAreFound) {
     next();
     const std::size_t a = any(), b = any();
     if (problem_.items[a].stream_class == problem_.items[b].stream_class) continue;
-    if (meet(problem_.items[a], problem_.items[b], problem_.period)) continue;
+    problem_.gaps.clear();
+    if (meeting(problem_, a, b)) continue;
     // The stacked solution gives every item its own addresses, and the two then coincide: this is the only
     // fault.
-    solution_ = stacked(problem_);
     problem_.items[a].size = problem_.items[b].size;
+    solution_ = stacked(problem_);
     solution_.offsets[a] = solution_.offsets[b];
     refresh_height(problem_, solution_);
     EXPECT_NE(complaint(problem_, solution_).find("different streams"), std::string::npos)
@@ -145,6 +174,68 @@ TEST_F(Mutation, AFalseBoundOrProofIsFound) {
   }
 }
 
+TEST_F(Mutation, AHeightAboveTheCapacityIsFound) {
+  for (int planted = 0; planted < kPlantings; ++planted) {
+    next();
+    problem_.capacity = solution_.height;
+    EXPECT_EQ(complaint(problem_, solution_), "");
+    problem_.capacity = solution_.height - Bytes(1 + random_() % 9);
+    EXPECT_NE(complaint(problem_, solution_).find("above the capacity"), std::string::npos);
+    EXPECT_TRUE(validate_placement(problem_, solution_).ok());
+  }
+}
+
+TEST_F(Mutation, AGapThatMakesNoSenseIsRejected) {
+  int planted = 0;
+  while (planted < kPlantings) {
+    next();
+    if (problem_.gaps.empty()) continue;
+    Gap& gap = problem_.gaps[random_() % problem_.gaps.size()];
+    const Item& item = problem_.items[gap.item];
+    switch (planted % 5) {
+      case 0:
+        gap.end = item.death + 1;
+        break;
+      case 1:
+        gap.begin = gap.end;
+        break;
+      case 2:
+        gap.upper = item.size + Bytes(1);
+        break;
+      case 3:
+        gap.lower = gap.upper + Bytes(1);
+        break;
+      default:
+        gap.item = static_cast<std::uint32_t>(problem_.items.size());
+        break;
+    }
+    EXPECT_NE(complaint(problem_, solution_).find("gap"), std::string::npos) << "round " << round_;
+    ++planted;
+  }
+}
+
+// A gap frees exactly its own stretch and bytes, not a tick and not a byte more.
+TEST_F(Mutation, AGapThatIsTooShortIsFound) {
+  Item whole;
+  whole.death = 10;
+  whole.size = Bytes(8);
+  whole.alignment = Bytes(1);
+  Item guest = whole;
+  guest.birth = 4;
+  guest.death = 6;
+  guest.size = Bytes(4);
+  problem_.items = {whole, guest};
+  problem_.gaps = {{0, 4, 6, Bytes(0), Bytes(4)}};
+  solution_.offsets = {Offset(0), Offset(4)};
+  refresh_height(problem_, solution_);
+  EXPECT_EQ(complaint(problem_, solution_), "");
+  for (const Gap& narrower : {Gap{0, 5, 6, Bytes(0), Bytes(4)}, Gap{0, 4, 5, Bytes(0), Bytes(4)},
+                              Gap{0, 4, 6, Bytes(0), Bytes(5)}, Gap{0, 4, 6, Bytes(7), Bytes(8)}}) {
+    problem_.gaps = {narrower};
+    EXPECT_NE(complaint(problem_, solution_).find("share bytes"), std::string::npos);
+  }
+}
+
 TEST_F(Mutation, AMissingOffsetIsFound) {
   next();
   solution_.offsets.pop_back();
@@ -171,21 +262,14 @@ TEST_F(Mutation, AgreesWithComparingAllPairs) {
     shape.classes = 1 + static_cast<std::uint32_t>(round % 3 == 0);
     shape.max_size = 5;
     shape.empty = 0.1;
+    shape.gaps = round % 4 == 0 ? 0 : 0.5;
     problem_ = random_problem(shape, random_);
     solution_.offsets.clear();
     for (std::size_t i = 0; i < problem_.items.size(); ++i) solution_.offsets.emplace_back(random_() % 16);
     refresh_height(problem_, solution_);
     bool good = true;
     for (std::size_t a = 0; a < problem_.items.size(); ++a) {
-      for (std::size_t b = 0; b < a; ++b) {
-        const Item& x = problem_.items[a];
-        const Item& y = problem_.items[b];
-        if (x.birth == x.death || y.birth == y.death) continue;
-        const std::uint64_t p = solution_.offsets[a].value(), q = solution_.offsets[b].value();
-        const bool share =
-            p < q + y.size.value() && q < p + x.size.value() && x.size > Bytes(0) && y.size > Bytes(0);
-        if (share && (x.stream_class != y.stream_class || meet(x, y, problem_.period))) good = false;
-      }
+      for (std::size_t b = 0; b < a; ++b) good = good && !clash(problem_, solution_, a, b);
     }
     EXPECT_EQ(complaint(problem_, solution_).empty(), good) << "round " << round;
     valid += good;
