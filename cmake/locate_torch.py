@@ -1,10 +1,11 @@
-"""Prints version;root;cxx11 abi;cuda include folder;crt include folder of the installed torch, without importing it.
+"""Prints version;root;cxx11 abi;folders of CUDA's headers (with ":" between them), without importing torch.
 
-CUDA 13's runtime headers include <crt/host_defines.h>, which is in a wheel that torch does not require
-(nvidia-cuda-crt). Where neither it nor a toolkit is installed, Triton's copy serves; torch requires Triton.
+CUDA 13's runtime headers include <crt/host_defines.h> and cuBLAS's <nv/target>. No wheel that torch requires has them:
+they are in nvidia-cuda-crt and nvidia-cuda-cccl, which lie beside the others, or in a toolkit.
 """
 import importlib.metadata
 import importlib.util
+import os
 import pathlib
 import sys
 
@@ -14,8 +15,11 @@ if spec is None:
 root = pathlib.Path(spec.origin).parent
 site = root.parent
 candidates = [*site.glob("nvidia/cu*/include"), *site.glob("nvidia/cuda_runtime/include"),
-              pathlib.Path("/usr/local/cuda/include")]
-include = next((str(p) for p in candidates if (p / "cuda_runtime_api.h").exists()), "")
-crt_candidates = [*candidates, site / "triton/backends/nvidia/include"]
-crt = next((str(p) for p in crt_candidates if (p / "crt/host_defines.h").exists()), "")
-print(importlib.metadata.version("torch"), root, 1, include, crt, sep=";")
+              pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include", pathlib.Path("/usr/local/cuda/include")]
+folders = []
+for header in ("cuda_runtime_api.h", "crt/host_defines.h", "nv/target"):
+    folder = next((str(p) for p in candidates if (p / header).exists()), None)
+    if folder is None:
+        sys.exit(f"CUDA's header {header} was not found; run: {sys.executable} -m pip install nvidia-cuda-crt nvidia-cuda-cccl")
+    folders.append(folder)
+print(importlib.metadata.version("torch"), root, 1, ":".join(dict.fromkeys(folders)), sep=";")
