@@ -1,6 +1,8 @@
 #include "planner/placement/instance.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace stowage::planner::placement {
 namespace {
@@ -11,47 +13,114 @@ bool wraps(const Problem& problem, const Item& item) {
   return problem.period != 0 && item.death > problem.period;
 }
 
-/// Sorted distinct births and deaths; 0 and the period are there whenever a lifetime wraps.
-std::vector<std::uint64_t> change_times(const Problem& problem, std::uint32_t stream_class) {
+/// On the circle: times up to the period stay as they are.
+std::uint64_t fold(const Problem& problem, std::uint64_t time) {
+  return problem.period != 0 && time > problem.period ? time - problem.period : time;
+}
+
+/// The times at which anything changes, and their ranks. Times that lie close together are counted, others
+/// sorted.
+class TimeAxis {
+ public:
+  explicit TimeAxis(std::vector<std::uint64_t> times) {
+    if (times.empty()) times = {0, 1};
+    const auto [least, most] = std::minmax_element(times.begin(), times.end());
+    origin_ = *least;
+    const std::uint64_t length = *most - *least;
+    if (length > kSpread * times.size() || length >= std::numeric_limits<std::uint32_t>::max()) {
+      std::sort(times.begin(), times.end());
+      times.erase(std::unique(times.begin(), times.end()), times.end());
+      sorted_ = std::move(times);
+      count_ = static_cast<std::uint32_t>(sorted_.size());
+      return;
+    }
+    rank_.assign(length + 1, 0);
+    for (std::uint64_t time : times) rank_[time - origin_] = 1;
+    for (std::uint32_t& rank : rank_) count_ += std::exchange(rank, count_);
+  }
+
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  /// Requires: `time` is one of the times.
+  [[nodiscard]] std::uint32_t rank_of(std::uint64_t time) const {
+    if (sorted_.empty()) return rank_[time - origin_];
+    return static_cast<std::uint32_t>(std::lower_bound(sorted_.begin(), sorted_.end(), time) -
+                                      sorted_.begin());
+  }
+
+ private:
+  static constexpr std::uint64_t kSpread = 8;  ///< ticks for each time, up to which counting is the cheaper
+
+  std::uint64_t origin_ = 0;
+  std::uint32_t count_ = 0;
+  std::vector<std::uint32_t> rank_;    ///< by time - origin_
+  std::vector<std::uint64_t> sorted_;  ///< used instead if not empty
+};
+
+/// Births and deaths and the ends of gaps; 0 and the period are there whenever a lifetime wraps.
+TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class) {
   std::vector<std::uint64_t> times;
+  times.reserve(2 * (problem.items.size() + problem.gaps.size()));
+  const auto add = [&](std::uint64_t begin, std::uint64_t end) {
+    times.insert(times.end(), {fold(problem, begin), fold(problem, end)});
+  };
   for (const Item& item : problem.items) {
     if (item.stream_class != stream_class || !occupies(item)) continue;
-    times.push_back(item.birth);
-    if (wraps(problem, item)) {
-      times.insert(times.end(), {0, problem.period, item.death - problem.period});
-    } else {
-      times.push_back(item.death);
-    }
+    add(item.birth, item.death);
+    if (wraps(problem, item)) times.insert(times.end(), {0, problem.period});
   }
-  if (times.empty()) times = {0, 1};
-  std::sort(times.begin(), times.end());
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  return times;
+  for (const Gap& gap : problem.gaps) {
+    const Item& item = problem.items[gap.item];
+    if (item.stream_class == stream_class && occupies(item)) add(gap.begin, gap.end);
+  }
+  return TimeAxis(std::move(times));
 }
 
-std::uint32_t rank_of(const std::vector<std::uint64_t>& times, std::uint64_t time) {
-  return static_cast<std::uint32_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+Life compress(const Problem& problem, const Item& item, const TimeAxis& axis) {
+  if (!wraps(problem, item)) return Life{axis.rank_of(item.birth), axis.rank_of(item.death), 0};
+  return Life{axis.rank_of(item.birth), axis.rank_of(problem.period),
+              axis.rank_of(item.death - problem.period)};
 }
 
-Life compress(const Problem& problem, const Item& item, const std::vector<std::uint64_t>& times) {
-  if (!wraps(problem, item)) return Life{rank_of(times, item.birth), rank_of(times, item.death), 0};
-  return Life{rank_of(times, item.birth), rank_of(times, problem.period),
-              rank_of(times, item.death - problem.period)};
+/// What an item needs when, as parts; `gaps` are its own.
+void append_parts(const Problem& problem, const Item& item, std::span<const Gap> gaps, const TimeAxis& axis,
+                  std::vector<Part>& parts) {
+  const auto rank = [&](std::uint64_t time) { return axis.rank_of(fold(problem, time)); };
+  const auto add = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t lower, std::uint64_t upper) {
+    if (begin >= end || lower >= upper) return;
+    if (problem.period != 0 && begin >= problem.period) begin -= problem.period, end -= problem.period;
+    if (problem.period != 0 && begin < problem.period && end > problem.period) {
+      parts.push_back({rank(begin), axis.rank_of(problem.period), lower, upper});
+      begin = 0;
+    }
+    parts.push_back({rank(begin), rank(end), lower, upper});
+  };
+  std::uint64_t from = item.birth;
+  for (const Gap& gap : gaps) {
+    add(from, gap.begin, 0, item.size.value());
+    add(gap.begin, gap.end, gap.lower.value(), gap.upper.value());
+    from = gap.end;
+  }
+  add(from, item.death, 0, item.size.value());
 }
 
-/// Live bytes at their most, and nothing below the end of an obstacle.
+/// Live bytes at their most, and nothing below the end of an obstacle, of a fixed item (already in `bound`)
+/// or the size of a piece.
 std::uint64_t bound_of(const Instance& instance) {
   std::vector<std::int64_t> change(instance.ranks + 1, 0);
-  const auto add = [&](const Life& life, std::uint64_t size) {
-    const auto bytes = static_cast<std::int64_t>(size);
-    change[life.begin] += bytes;
-    change[life.end] -= bytes;
-    if (life.wrapped_end == 0) return;
-    change[0] += bytes;
-    change[life.wrapped_end] -= bytes;
+  const auto add_span = [&](std::uint32_t begin, std::uint32_t end, std::uint64_t size) {
+    change[begin] += static_cast<std::int64_t>(size);
+    change[end] -= static_cast<std::int64_t>(size);
   };
-  std::uint64_t bound = 0;
-  for (const Piece& piece : instance.pieces) add(piece.life, piece.size);
+  const auto add = [&](const Life& life, std::uint64_t size) {
+    add_span(life.begin, life.end, size);
+    if (life.wrapped_end != 0) add_span(0, life.wrapped_end, size);
+  };
+  std::uint64_t bound = instance.bound;
+  for (const Piece& piece : instance.pieces) {
+    bound = std::max(bound, piece.size);
+    if (piece.solid()) add(piece.life, piece.size);
+  }
+  for (const Part& part : instance.parts) add_span(part.begin, part.end, part.upper - part.lower);
   for (const Obstacle& obstacle : instance.obstacles) {
     add(obstacle.life, obstacle.size);
     bound = std::max(bound, obstacle.offset + obstacle.size);
@@ -76,23 +145,50 @@ void raise_floor(Instance& instance) {
   }
 }
 
+/// The gaps of item `index`, which stand at or after `from`; moves `from` behind them.
+std::span<const Gap> gaps_of(const Problem& problem, std::size_t index, std::size_t& from) {
+  while (from < problem.gaps.size() && problem.gaps[from].item < index) ++from;
+  const std::size_t first = from;
+  while (from < problem.gaps.size() && problem.gaps[from].item == index) ++from;
+  return std::span(problem.gaps).subspan(first, from - first);
+}
+
+void add_fixed(const Item& item, const Life& life, std::span<const Part> parts, Instance& instance) {
+  const std::uint64_t offset = item.fixed->value();
+  instance.bound = std::max(instance.bound, offset + item.size.value());
+  if (parts.empty()) instance.obstacles.push_back({life, offset, item.size.value()});
+  for (const Part& part : parts) {
+    instance.obstacles.push_back(
+        {Life{part.begin, part.end, 0}, offset + part.lower, part.upper - part.lower});
+  }
+}
+
 }  // namespace
 
 Instance build_instance(const Problem& problem, std::uint32_t stream_class,
                         std::span<const AddressRange> taken) {
   Instance instance;
-  const std::vector<std::uint64_t> times = change_times(problem, stream_class);
-  instance.ranks = static_cast<std::uint32_t>(times.size() - 1);
+  const TimeAxis axis = axis_of(problem, stream_class);
+  instance.ranks = axis.count() - 1;
+  std::size_t next_gap = 0;
+  std::vector<Part> parts;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     const Item& item = problem.items[i];
     if (item.stream_class != stream_class || !occupies(item)) continue;
-    const Life life = compress(problem, item, times);
+    const Life life = compress(problem, item, axis);
+    const std::span<const Gap> gaps = gaps_of(problem, i, next_gap);
+    parts.clear();
+    if (!gaps.empty()) append_parts(problem, item, gaps, axis, parts);
+    if (!gaps.empty() && parts.empty()) continue;  // needs no byte at any time
     if (item.fixed) {
-      instance.obstacles.push_back({life, item.fixed->value(), item.size.value()});
-    } else {
-      instance.pieces.push_back({life, item.size.value(), item.alignment.value(), item.death - item.birth,
-                                 item.birth, static_cast<std::uint32_t>(i)});
+      add_fixed(item, life, parts, instance);
+      continue;
     }
+    instance.pieces.push_back({life, item.size.value(), item.alignment.value(), item.death - item.birth,
+                               item.birth, static_cast<std::uint32_t>(i),
+                               static_cast<std::uint32_t>(instance.parts.size()),
+                               static_cast<std::uint32_t>(parts.size())});
+    instance.parts.insert(instance.parts.end(), parts.begin(), parts.end());
   }
   for (const AddressRange& range : taken) {
     instance.obstacles.push_back({Life{0, instance.ranks, 0}, range.begin, range.end - range.begin});

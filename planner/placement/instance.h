@@ -5,6 +5,10 @@
 // That makes the arrays dense whatever the caller's times are, and lets a span of 64-bit times fit in 8
 // bytes.
 //
+// An item with gaps is a piece with parts: rectangles of its bytes over stretches of its life, outside of
+// which it needs nothing. Whoever takes such a piece for a solid one, its size during its whole life, is safe
+// but may end up higher than need be.
+//
 // Thread safety: immutable after build(); shared by all members of a portfolio.
 #pragma once
 
@@ -24,18 +28,30 @@ struct Life {
   std::uint32_t wrapped_end = 0;  ///< 0 when the lifetime does not wrap
 };
 
-/// One thing to place, or already in place.
-struct Piece {
-  Life life;
-  std::uint64_t size = 0;       ///< bytes, > 0
-  std::uint64_t alignment = 1;  ///< bytes
-  std::uint64_t duration = 0;   ///< length of the lifetime on the problem's own axis; for orders only
-  std::uint64_t birth = 0;      ///< on the problem's own axis; for orders only
-  std::uint32_t item = 0;       ///< index in the problem
+/// The bytes [lower, upper) of a piece, in use during the ranks [begin, end).
+struct Part {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::uint64_t lower = 0;  ///< bytes above the piece's offset
+  std::uint64_t upper = 0;
 };
 
-/// A piece whose offset is given: a fixed item of this class or a range of addresses that another class
-/// holds.
+/// One thing to place.
+struct Piece {
+  Life life;
+  std::uint64_t size = 0;        ///< bytes, > 0
+  std::uint64_t alignment = 1;   ///< bytes
+  std::uint64_t duration = 0;    ///< length of the lifetime on the problem's own axis; for orders only
+  std::uint64_t birth = 0;       ///< on the problem's own axis; for orders only
+  std::uint32_t item = 0;        ///< index in the problem
+  std::uint32_t first_part = 0;  ///< in Instance::parts
+  std::uint32_t part_count = 0;  ///< 0: solid, all bytes during all of `life`
+
+  [[nodiscard]] bool solid() const { return part_count == 0; }
+};
+
+/// Addresses in use during a life: a fixed item of this class (each part of it on its own, if it has gaps) or
+/// a range that another class holds.
 struct Obstacle {
   Life life;
   std::uint64_t offset = 0;
@@ -50,11 +66,17 @@ struct AddressRange {
 
 struct Instance {
   std::vector<Piece> pieces;        ///< free to be placed, in order of item
+  std::vector<Part> parts;          ///< of the pieces with gaps: by piece, none empty, disjoint
   std::vector<Obstacle> obstacles;  ///< in place before any piece, by offset
   std::uint32_t ranks = 0;          ///< number of ranks; every span lies in [0, ranks)
   std::uint64_t bound = 0;          ///< no placement of pieces and obstacles is lower, in bytes
   std::uint64_t floor = 0;          ///< [0, floor) is held by obstacles at all times, in bytes
   std::size_t floor_obstacles = 0;  ///< how many obstacles make the floor
+
+  /// Where a piece with gaps needs what; empty for a solid one.
+  [[nodiscard]] std::span<const Part> parts_of(const Piece& piece) const {
+    return std::span<const Part>(parts).subspan(piece.first_part, piece.part_count);
+  }
 
   /// True if the obstacles are no more than the floor, so that whatever is placed bottom-up has a closed
   /// underside.
