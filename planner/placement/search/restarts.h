@@ -1,0 +1,38 @@
+// One member of the search's portfolio: a search that gives up, changes its order and begins anew.
+//
+// What it learnt, the failed states, it keeps. Orders go round; after each round the rule changes, and after
+// each round of rules the number of nodes doubles and the orders are disturbed at random.
+//
+// Source: restarts against heavy tails (Gomes, Selman and Kautz, 1998).
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+
+#include "planner/placement/search/tree.h"
+
+namespace stowage::planner::placement::search {
+
+class Restarts {
+ public:
+  /// Requires: the model outlives this; the instance's obstacles are within the capacity.
+  Restarts(const Model& model, Units capacity, const SearchOptions& options);
+  Restarts(const Restarts&) = delete;
+  Restarts& operator=(const Restarts&) = delete;
+
+  /// One search of a limited number of nodes; of any number without options.restarts.
+  Outcome next(WorkMeter& meter);
+
+  /// The placement. Requires: the last next() said kFound.
+  void write(const Instance& instance, Draft& draft) const;
+
+ private:
+  SearchOptions options_;
+  State state_;
+  FailedStates failed_;
+  Brancher brancher_;
+  Tree tree_;
+  std::uint32_t restart_ = 0;
+};
+
+}  // namespace stowage::planner::placement::search
