@@ -23,7 +23,21 @@ void lower_to(Race& race, std::uint32_t rank) {
   }
 }
 
-/// Calls body(0 .. count-1), in parallel where threads can be had.
+PortfolioResult choose(std::vector<Outcome>& outcomes, std::uint64_t bound) {
+  PortfolioResult result;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    result.heights.push_back(outcomes[i].height());
+    if (outcomes[i].height() < outcomes[result.winner].height()) result.winner = i;
+  }
+  const bool reached = outcomes[result.winner].height() <= bound;
+  for (std::size_t i = 0; i < outcomes.size() && (!reached || i <= result.winner); ++i)
+    result.work += outcomes[i].work;
+  result.draft = std::move(outcomes[result.winner].draft);
+  return result;
+}
+
+}  // namespace
+
 void for_each_rank(std::uint32_t count, int threads, const std::function<void(std::uint32_t)>& body) {
   const auto serial = [&] {
     for (std::uint32_t rank = 0; rank < count; ++rank) body(rank);
@@ -39,21 +53,6 @@ void for_each_rank(std::uint32_t count, int threads, const std::function<void(st
     serial();  // no thread to be had: the same result, later
   }
 }
-
-PortfolioResult choose(std::vector<Outcome>& outcomes, std::uint64_t bound) {
-  PortfolioResult result;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    result.heights.push_back(outcomes[i].height());
-    if (outcomes[i].height() < outcomes[result.winner].height()) result.winner = i;
-  }
-  const bool reached = outcomes[result.winner].height() <= bound;
-  for (std::size_t i = 0; i < outcomes.size() && (!reached || i <= result.winner); ++i)
-    result.work += outcomes[i].work;
-  result.draft = std::move(outcomes[result.winner].draft);
-  return result;
-}
-
-}  // namespace
 
 std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std::vector<Member>& members,
                                              const Limits& limits, std::uint64_t share, bool first_is_limited,

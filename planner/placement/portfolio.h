@@ -32,4 +32,7 @@ std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std
                                              const Limits& limits, std::uint64_t share, bool first_is_limited,
                                              int threads);
 
+/// Calls body(0 .. count-1), in parallel where threads can be had; `threads` as in GreedyOptions.
+void for_each_rank(std::uint32_t count, int threads, const std::function<void(std::uint32_t)>& body);
+
 }  // namespace stowage::planner::placement

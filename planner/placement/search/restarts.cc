@@ -6,9 +6,8 @@
 namespace stowage::planner::placement::search {
 namespace {
 
-constexpr std::uint32_t kRules = 3;
 constexpr std::uint64_t kFirstNodes = 1000;  ///< of a restart, at least
-constexpr unsigned kMemoBits = 22;           ///< 32 MB
+constexpr unsigned kMemoBits = 21;           ///< 16 MB
 constexpr double kNoise = 0.3;               ///< of the scores of an order, which differ by about 10
 
 }  // namespace

@@ -30,6 +30,8 @@ enum class Rule {
   kAnywhere,  ///< any floor lower than those beside it; there, the fewest ways to go on
 };
 
+inline constexpr std::uint32_t kRules = 3;
+
 /// Which of the tasks that can lie on a floor is tried first.
 enum class Order { kDuration, kTightness, kArea, kSize, kTightDuration, kTightLongArea, kDurationTightness };
 inline constexpr std::uint32_t kOrders = 7;

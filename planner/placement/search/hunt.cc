@@ -1,0 +1,66 @@
+#include "planner/placement/search/hunt.h"
+
+#include <algorithm>
+
+#include "planner/placement/portfolio.h"
+
+namespace stowage::planner::placement::search {
+namespace {
+
+SearchOptions member_options(const SearchOptions& base, std::uint32_t member, std::uint32_t members) {
+  SearchOptions options = base;
+  options.seed = base.seed * members + member;
+  options.reversed = base.reversed != (member % 2 == 1);
+  options.rule = static_cast<Rule>((static_cast<std::uint32_t>(base.rule) + member) % kRules);
+  options.order = static_cast<Order>((static_cast<std::uint32_t>(base.order) + 2 * member) % kOrders);
+  return options;
+}
+
+void lower_to(Race& race, std::uint32_t rank) {
+  std::uint32_t seen = race.load();
+  while (rank < seen && !race.compare_exchange_weak(seen, rank)) {
+  }
+}
+
+}  // namespace
+
+Hunt::Hunt(const Instance& instance, const Twins& twins, std::uint64_t capacity,
+           const PortfolioOptions& options)
+    : instance_(&instance), options_(&options), capacity_(capacity) {
+  for (std::uint32_t i = 0; i < options.members; ++i) {
+    const SearchOptions member = member_options(options.search, i, options.members);
+    const Model& model = member.reversed ? twins.backward : twins.forward;
+    members_.push_back(std::make_unique<Restarts>(model, static_cast<Units>(capacity / model.unit), member));
+  }
+}
+
+Outcome Hunt::run(std::uint64_t budget, const Limits& limits, std::uint64_t& work) {
+  const std::uint64_t end = work + budget;
+  while (work < end && !limits.over()) {
+    const Outcome outcome = round(std::max<std::uint64_t>((end - work) / members_.size(), 1), limits, work);
+    if (outcome != Outcome::kOut) return outcome;
+  }
+  return Outcome::kOut;
+}
+
+Outcome Hunt::round(std::uint64_t share, const Limits& limits, std::uint64_t& work) {
+  Race race{std::numeric_limits<std::uint32_t>::max()};
+  std::vector<Outcome> outcomes(members_.size(), Outcome::kOut);
+  std::vector<std::uint64_t> used(members_.size(), 0);
+  for_each_rank(static_cast<std::uint32_t>(members_.size()), options_->threads, [&](std::uint32_t rank) {
+    if (race.load() < rank) return;
+    WorkMeter meter(limits, share, race, rank);
+    outcomes[rank] = members_[rank]->next(meter);
+    used[rank] = meter.used();
+    if (outcomes[rank] != Outcome::kOut) lower_to(race, rank);
+  });
+  for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
+    work += used[rank];
+    if (outcomes[rank] == Outcome::kOut) continue;
+    winner_ = rank;
+    return outcomes[rank];
+  }
+  return Outcome::kOut;
+}
+
+}  // namespace stowage::planner::placement::search

@@ -1,0 +1,44 @@
+// All members of the search's portfolio at one capacity, and what they have learnt there.
+//
+// Thread safety: none; members run in parallel inside a round.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "planner/placement/search/minimise.h"
+#include "planner/placement/search/restarts.h"
+
+namespace stowage::planner::placement::search {
+
+/// An instance with time running either way.
+struct Twins {
+  Model forward, backward;
+};
+
+class Hunt {
+ public:
+  /// Requires: all but the capacity outlive the hunt.
+  Hunt(const Instance& instance, const Twins& twins, std::uint64_t capacity, const PortfolioOptions& options);
+
+  [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+
+  /// Rounds until there is an answer, `budget` units of work are done or the limits are over. `work`: adds
+  /// what was done, up to the winner.
+  Outcome run(std::uint64_t budget, const Limits& limits, std::uint64_t& work);
+
+  /// The placement. Requires: the last run() said kFound.
+  void write(Draft& draft) const { members_[winner_]->write(*instance_, draft); }
+
+ private:
+  Outcome round(std::uint64_t share, const Limits& limits, std::uint64_t& work);
+
+  const Instance* instance_;
+  const PortfolioOptions* options_;
+  std::uint64_t capacity_;
+  std::vector<std::unique_ptr<Restarts>> members_;
+  std::uint32_t winner_ = 0;
+};
+
+}  // namespace stowage::planner::placement::search
