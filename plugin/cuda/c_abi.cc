@@ -9,6 +9,7 @@
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/cuda_install.h"
 #include "plugin/cuda/torch_versions.h"
+#include "plugin/finish.h"
 #include "plugin/notice.h"
 #include "plugin/settings.h"
 
@@ -26,7 +27,9 @@ Settings door_settings() {
 /// The allocator behind the C ABI: ours if it can be, else PyTorch's native one.
 torch_cuda::CUDAAllocator& door() {
   static torch_cuda::CUDAAllocator* const allocator = []() -> torch_cuda::CUDAAllocator* {
-    const Status opened = open_cuda(door_settings());
+    const Settings settings = door_settings();
+    const Status opened = open_cuda(settings);
+    if (opened) finish_at_exit(settings);
     if (!opened) warn(opened.error().message + "; this job's memory is not planned");
     torch_cuda::CUDAAllocator* made = cuda_adaptor();
     if (made == nullptr) made = dynamic_cast<torch_cuda::CUDAAllocator*>(c10::GetAllocator(c10::kCUDA));

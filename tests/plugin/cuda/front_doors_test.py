@@ -1,4 +1,6 @@
 """The two CUDA front doors besides enable(): the C ABI through change_current_allocator, and the preload shim."""
+import json
+
 import pytest
 from simulated_job import PRELOAD, PRELUDE, run
 
@@ -34,6 +36,19 @@ torch.cuda.empty_cache()
 s = torch.cuda.Stream()
 x = torch.ones(10, device="cuda"); x.record_stream(s); del x
 """, STOWAGE_PLAN_WAIT_MS="5000")
+
+
+def test_the_bare_c_abi_leaves_a_report_at_exit(tmp_path):
+    path = tmp_path / "report.json"
+    run("""
+lib.stowage_alloc.restype = ctypes.c_void_p
+lib.stowage_alloc.argtypes = [ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+lib.stowage_free.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int, ctypes.c_void_p]
+address = lib.stowage_alloc(1 << 20, 0, None)
+assert address
+lib.stowage_free(address, 1 << 20, 0, None)
+""", STOWAGE_REPORT=str(path))
+    assert [device["state"] for device in json.loads(path.read_text())["devices"]] == ["recording"]
 
 
 def test_change_current_allocator_out_of_memory_is_pytorchs_error():
