@@ -32,6 +32,12 @@ class DevicePort {
   virtual allocator::ArenaCounters* arena_counters() { return nullptr; }
   /// Gives what upstream caches back to the device. May synchronise.
   virtual void release_upstream_cache() = 0;
+  /// An early optimizer step begins or ends: its state is to lie apart from what was and what will be cached.
+  /// May synchronise.
+  virtual void part_optimizer_state() {}
+  /// The session gave up and is off: nothing of it may cost the job anything from now on, and upstream's
+  /// settings are to be the user's again. May synchronise.
+  virtual void stay_out() {}
   virtual UpstreamUse upstream_use() = 0;
   /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
   virtual std::uint64_t record_fence(StreamId stream) = 0;

@@ -47,9 +47,9 @@ Session::State::State(DevicePort& device_port, const Settings& chosen, std::uniq
 
 Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
     : state_(std::make_unique<State>(port, settings, std::move(plans))) {
-  prepare_observing();
-  state_->start_recording(settings.record_ops);
+  state_->start_recording();
   add_session(this);
+  prepare_observing();  // once the session is known: whatever watches may have stopped for lack of one
 }
 
 Session::~Session() {
@@ -175,7 +175,7 @@ void Session::on_mark(MarkSource source) {
   if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
     return;
   try {
-    if (early) state.port.release_upstream_cache();
+    if (early) state.port.part_optimizer_state();
     state.mark(source);
   } catch (const std::exception& error) {
     state.fail({ErrorCode::kInternal, error.what()});
@@ -190,7 +190,10 @@ void Session::State::leave() {
 
 void Session::State::mark(MarkSource source) {
   const SessionState now = state.load(std::memory_order_relaxed);
-  if (now == SessionState::kOff) return give_back_arena();
+  if (now == SessionState::kOff) {
+    complete_frees();
+    return give_back_arena();
+  }
   if (rank(source) < rank(best_source)) return;
   if (rank(source) > rank(best_source)) {
     best_source = source;
@@ -226,7 +229,7 @@ void Session::on_optimizer_begin() {
   const bool early = state.state.load(std::memory_order_relaxed) == SessionState::kRecording &&
                      state.recorded_marks < kStepsWithNewState;
   try {
-    if (early) state.port.release_upstream_cache();
+    if (early) state.port.part_optimizer_state();
   } catch (const std::exception& error) {
     state.fail({ErrorCode::kInternal, error.what()});
   }
@@ -247,8 +250,23 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (plans) plans->cancel();
   state.store(SessionState::kOff, std::memory_order_release);
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
-  const std::lock_guard lock(facts_mutex);
-  if (facts.reason.empty()) facts.reason = reason;
+  {
+    const std::lock_guard lock(facts_mutex);
+    if (facts.reason.empty()) facts.reason = reason;
+  }
+  if (!loud) return;
+  try {
+    port.stay_out();
+  } catch (const std::exception& error) {
+    note(1, std::string("upstream's cache was not released: ") + error.what());
+  }
+}
+
+bool Session::needs_marks() const noexcept {
+  const State& state = *state_;
+  return state.state.load(std::memory_order_acquire) != SessionState::kOff ||
+         (state.owner.load(std::memory_order_acquire) != nullptr &&
+          !state.forked.load(std::memory_order_relaxed));
 }
 
 void Session::State::fail(const Error& error) { turn_off(error.message, true); }

@@ -45,6 +45,8 @@ class Session {
   bool record_stream(void* address, StreamId stream);
   /// An iteration ended. May switch states, release upstream's cache and map the arena.
   void on_mark(MarkSource source);
+  /// False once marks change nothing any more: it is off, and its arena was given back.
+  [[nodiscard]] bool needs_marks() const noexcept;
   /// An optimizer step begins (its end is an on_mark).
   void on_optimizer_begin();
   /// True while one of the first recorded optimizer steps runs: most of what it allocates is optimizer state

@@ -79,7 +79,7 @@ void Session::State::end_iteration() {
 
 void Session::State::begin_learning() {
   stop_recording();
-  start_recording(false);
+  start_recording();
   learning_over = false;
   learn_left = kFirstLearning;
   learn_next = kFirstLearning;
@@ -97,7 +97,7 @@ void Session::State::learn(bool missed, std::uint32_t marks) {
   if (missed && learn_left == 0) {
     learn_next = std::min(2 * learn_next, kMaxLearning);
     learn_left = learn_next;
-    return start_recording(false);
+    return start_recording();
   }
   if (!writing) return;
   if (candidate != 0 && !background) consider(recorders.back()->snapshot(), candidate, marks);
@@ -169,7 +169,7 @@ void Session::State::back_to_recording() {
   }
   note(1, "the job left its plan; recording again");
   state.store(SessionState::kRecording, std::memory_order_release);
-  start_recording(settings.record_ops);
+  start_recording();
 }
 
 void Session::State::note_plan(const Plan& plan, bool first) {

@@ -14,13 +14,16 @@ namespace stowage::plugin {
 namespace {
 
 constexpr std::uint32_t kMaxPeriodMarks = 8;
-// A job that has not settled by then rarely will: from there on only its allocations are written down. Ops
-// are what recording costs; where kernels are short, as much as the job itself.
-constexpr std::uint64_t kIterationsWithOps = 6;
+// Of one recording. A job that repeats itself now and then, and never for long, is planned without ops after
+// that.
+constexpr std::uint64_t kMaxMarksWithOps = 32;
+// Marks that ops are still written down for where the job does not repeat itself any more: an evaluation now
+// and then shall not keep it from its plan.
+constexpr std::uint64_t kUnlikeMarksWithOps = 4;
 
 }  // namespace
 
-void Session::State::start_recording(bool with_ops) {
+void Session::State::start_recording() {
   stop_recording();
   tracer::RecorderOptions options;
   options.max_period_marks = kMaxPeriodMarks;
@@ -30,12 +33,12 @@ void Session::State::start_recording(bool with_ops) {
   if (!recorders.empty()) recorders.back()->clear();
   recorders.push_back(std::make_shared<tracer::Recorder>(info, options));
   recorded_marks = 0;
-  if (with_ops) observe_ops(recorders.back(), info);
+  all_marks_with_ops = 0;
   recording.store(recorders.back().get(), std::memory_order_release);
 }
 
 void Session::State::stop_recording() {
-  if (!recorders.empty()) unobserve_ops(info);
+  stop_ops();
   recording.store(nullptr, std::memory_order_release);
 }
 
@@ -46,10 +49,32 @@ void Session::State::recording_mark(MarkSource source) {
   ++recorded_marks;
   note_before();
   if (adopt_cached_plan()) return;
-  if (recorder.steady()) return begin_planning();
-  if (recorded_marks == kIterationsWithOps) unobserve_ops(info);
-  if (recorded_marks < settings.record_iterations) return;
+  if (has_ops(recorder.period_marks())) return begin_planning();
+  if (ops_observed || recorded_marks < settings.record_iterations) return;
   turn_off("no two of " + std::to_string(recorded_marks) + " iterations made the same allocations", true);
+}
+
+// Ops are what recording costs: where kernels are short, as much as the job itself. So allocations alone tell
+// whether the job repeats itself, and once they do the next window's ops are written down too. True when the
+// steady window is complete: its ops are there, or are not wanted.
+bool Session::State::has_ops(std::uint32_t period) {
+  if (ops_observed) ++marks_with_ops, ++all_marks_with_ops;
+  if (period == 0) {
+    if (++unlike_marks >= kUnlikeMarksWithOps) stop_ops();
+    return false;
+  }
+  unlike_marks = 0;
+  if (!settings.record_ops || (ops_observed && marks_with_ops >= period)) return true;
+  if (ops_observed) return false;
+  if (all_marks_with_ops >= kMaxMarksWithOps) return true;
+  ops_observed = true;
+  marks_with_ops = 0;
+  observe_ops(recorders.back(), info);
+  return false;
+}
+
+void Session::State::stop_ops() {
+  if (std::exchange(ops_observed, false)) unobserve_ops(info);
 }
 
 void Session::State::note_before() {
@@ -73,7 +98,7 @@ void Session::State::begin_planning() {
   tracer::Recorder& recorder = *recorders.back();
   window_marks = std::max(1u, recorder.period_marks());
   marks_since_window = 0;
-  unobserve_ops(info);
+  stop_ops();
   complete_ops(recorder, info);
   auto trace = std::make_shared<const Trace>(recorder.snapshot());
   {

@@ -70,6 +70,9 @@ struct Session::State {
   MarkSource best_source = MarkSource::kPeriod;
   bool warned = false;
   bool ops_observed = false;
+  std::uint64_t unlike_marks = 0;        ///< since the job last repeated itself
+  std::uint64_t marks_with_ops = 0;      ///< since they are observed
+  std::uint64_t all_marks_with_ops = 0;  ///< of this recording
   std::uint64_t recorded_marks = 0;
   std::uint32_t window_marks = 1;  ///< marks of the planned window
   std::uint64_t marks_since_window = 0;
@@ -99,9 +102,11 @@ struct Session::State {
   void give_back_arena();
   bool shut_out(allocator::PlannedAllocator& old);
   // session_recording.cc
-  void start_recording(bool with_ops);
+  void start_recording();
   void stop_recording();
   void recording_mark(MarkSource source);
+  bool has_ops(std::uint32_t period);
+  void stop_ops();
   void begin_planning();
   void planning_mark();
   bool adopt_cached_plan();

@@ -1,5 +1,6 @@
 #include "plugin/torch_observers.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -16,6 +17,7 @@ struct Routes {
   std::mutex mutex;
   CudaRoute cuda;
   std::map<std::uint32_t, std::shared_ptr<tracer::OpClock>> clocks;  ///< of CUDA devices
+  bool steps_observed = false;
 };
 
 Routes& routes() {
@@ -51,23 +53,32 @@ void complete_durations(tracer::Recorder& recorder, const TraceInfo& info) {
   if (clock) tracer::resolve_durations(*clock, recorder);
 }
 
+// A session joins the process's before it asks for marks, so that none is overlooked here.
+void stop_where_nobody_listens() {
+  const std::lock_guard lock(routes().mutex);
+  const std::vector<Session*> sessions = all_sessions();
+  if (std::any_of(sessions.begin(), sessions.end(), [](Session* one) { return one->needs_marks(); })) return;
+  routes().steps_observed = false;
+  tracer::stop_observing_steps();
+}
+
 constexpr OpObserving kTorchOps{&observe_torch, &begin_ops, &end_ops, &complete_durations};
 [[maybe_unused]] const bool kRegistered = (set_op_observing(&kTorchOps), true);
 
 }  // namespace
 
 void observe_torch() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    tracer::StepCallbacks callbacks;
-    callbacks.on_begin = [] {
-      for (Session* session : all_sessions()) session->on_optimizer_begin();
-    };
-    callbacks.on_end = [](MarkSource source) {
-      for (Session* session : all_sessions()) session->on_mark(source);
-    };
-    tracer::start_observing_steps(std::move(callbacks));
-  });
+  const std::lock_guard lock(routes().mutex);
+  if (std::exchange(routes().steps_observed, true)) return;
+  tracer::StepCallbacks callbacks;
+  callbacks.on_begin = [] {
+    for (Session* session : all_sessions()) session->on_optimizer_begin();
+  };
+  callbacks.on_end = [](MarkSource source) {
+    for (Session* session : all_sessions()) session->on_mark(source);
+    stop_where_nobody_listens();
+  };
+  tracer::start_observing_steps(std::move(callbacks));
 }
 
 void set_cuda_route(CudaRoute complete_route) {

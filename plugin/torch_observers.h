@@ -12,7 +12,7 @@
 
 namespace stowage::plugin {
 
-/// Begins for the whole process. Calls after the first do nothing.
+/// Begins for the whole process, if it has not begun. Ends by itself where no session needs marks any more.
 void observe_torch();
 
 /// Completes the route of a CUDA device's ops: its clock and its current stream. Set once by the CUDA

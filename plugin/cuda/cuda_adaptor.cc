@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "plugin/cuda/cuda_statistics.h"
+#include "plugin/cuda/upstream_settings.h"
 #include "plugin/notice.h"
 
 namespace stowage::plugin {
@@ -25,6 +26,10 @@ CudaAdaptor::CudaAdaptor(torch_cuda::CUDAAllocator& upstream) : upstream_(upstre
 void CudaAdaptor::activate(const Settings& settings) {
   const std::lock_guard lock(making_);
   settings_ = settings;
+  for (auto& device : devices_) {  // who gave up may try again
+    const CudaDevice* before = device.load(std::memory_order_relaxed);
+    if (before != nullptr && before->session.state() == SessionState::kOff) device.store(nullptr);
+  }
   active_.store(true, std::memory_order_release);
 }
 
@@ -38,6 +43,18 @@ void CudaAdaptor::deactivate() {
     device_end_.store(0, std::memory_order_release);
   }
   for (CudaDevice* device : devices) device->session.stop();
+}
+
+void CudaAdaptor::rest() {
+  {
+    const std::lock_guard lock(making_);
+    for (const auto& slot : devices_) {
+      const CudaDevice* device = slot.load(std::memory_order_relaxed);
+      if (device != nullptr && device->session.state() != SessionState::kOff) return;
+    }
+    active_.store(false, std::memory_order_release);
+  }
+  if (restore_upstream_settings() && upstream_.initialized()) upstream_.emptyCache();
 }
 
 bool CudaAdaptor::unreferenced() const {

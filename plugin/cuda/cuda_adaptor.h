@@ -48,6 +48,8 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   void activate(const Settings& settings);
   /// Stops all sessions; later requests are upstream's. Live arena blocks stay valid.
   void deactivate();
+  /// Passive from now on if no session of ours is at work any more. May synchronise.
+  void rest();
   [[nodiscard]] bool active() const { return active_.load(std::memory_order_acquire); }
   /// True if no block of an arena and no upstream block under our deleter is live: nothing refers to us any
   /// more.

@@ -1,6 +1,5 @@
 #include "plugin/cuda/cuda_install.h"
 
-#include <c10/core/AllocatorConfig.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
@@ -12,6 +11,7 @@
 
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream_settings.h"
 #include "plugin/notice.h"
 #include "plugin/torch_observers.h"
 #include "tracer/event_clock.h"
@@ -24,14 +24,6 @@ constexpr std::uint8_t kPriority = 1;  ///< of c10::SetAllocator; PyTorch's own 
 std::mutex& installing() {
   static auto* mutex = new std::mutex;
   return *mutex;
-}
-
-/// What the user asked of PyTorch's allocator, by the variable that PyTorch reads first.
-std::string user_configuration() {
-  for (const char* variable : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
-    if (const char* value = std::getenv(variable)) return value;
-  }
-  return {};
 }
 
 Error unsupported(const std::string& why) { return {ErrorCode::kUnsupported, why}; }
@@ -56,19 +48,6 @@ Result<torch_cuda::CUDAAllocator*> find_native() {
   }
   return unsupported("the CUDA allocator in place is not PyTorch's native one (it calls itself \"" +
                      torch_cuda::get()->name() + "\"): install Stowage before it, or without it");
-}
-
-/// While recording, upstream's pages around persistent tensors should be able to go back to the device.
-void prefer_expandable_segments(const Settings& settings) {
-  const std::string configured = user_configuration();
-  if (settings.arena == ArenaBackend::kMalloc)
-    return;  // for users of IPC, which expandable segments get in the way of
-  if (configured.find("expandable_segments") != std::string::npos) return;
-  // Smaller pages than the usual 20 MiB: fewer bytes around what lasts; PyTorch takes nothing below 12.
-  std::string wanted = "expandable_segments:True";
-  if (configured.find("large_segment_size_mb") == std::string::npos) wanted += ",large_segment_size_mb:12";
-  // The string replaces the one before in snapshots' metadata, so the user's part is repeated.
-  c10::CachingAllocator::setAllocatorSettings(configured.empty() ? wanted : configured + "," + wanted);
 }
 
 /// The process's adaptor over the native allocator, made on first use.
@@ -109,7 +88,6 @@ Status open(const Settings& settings) {
   if ((*ours)->active()) return {};
   prefer_expandable_segments(settings);
   set_cuda_route(&complete_route);
-  observe_torch();
   (*ours)->activate(settings);
   return {};
 }
@@ -138,17 +116,11 @@ void remove_cuda() {
     CudaAdaptor* ours = cuda_adaptor();
     if (ours == nullptr) return {};
     ours->deactivate();
+    ours->rest();
     if (torch_cuda::get() == ours && ours->unreferenced()) put_in_place(&ours->upstream());
     return {};
   });
   if (!removed) warn("giving the CUDA allocator back: " + removed.error().message);
 }
-
-bool cuda_installed() {
-  const CudaAdaptor* ours = cuda_adaptor();
-  return ours != nullptr && ours->active();
-}
-
-bool cuda_displaced() { return cuda_installed() && torch_cuda::get() != cuda_adaptor(); }
 
 }  // namespace stowage::plugin

@@ -19,12 +19,6 @@ Status install_cuda(const Settings& settings);
 /// long as any of it, or upstream memory handed out under Stowage's deleter, is alive, the adaptor stays in
 /// place and hands every request on as it is.
 void remove_cuda();
-/// True between a successful install_cuda and remove_cuda.
-bool cuda_installed();
-/// True if installed and no longer in the way of torch.cuda, because someone else put an allocator in after
-/// us.
-bool cuda_displaced();
-
 /// An adaptor that serves only callers of the C ABI: PyTorch's own allocator slot is not touched.
 /// Error: as install_cuda.
 Status open_cuda(const Settings& settings);

@@ -10,6 +10,7 @@
 #include "allocator/cuda/cuda_malloc_backend.h"
 #include "allocator/cuda/cuda_vmm_backend.h"
 #include "plugin/cuda/arena_directory.h"
+#include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/cuda_device.h"
 #include "plugin/cuda/torch_versions.h"
 
@@ -108,6 +109,8 @@ Status CudaPort::share(void* base, Bytes mapped, c10::DeviceIndex peer) {
 allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.counters; }
 
 void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
+
+void CudaPort::stay_out() { cuda_adaptor()->rest(); }
 
 UpstreamUse CudaPort::upstream_use() {
   if (!upstream_.initialized()) return {};

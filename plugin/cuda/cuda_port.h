@@ -37,6 +37,8 @@ class CudaPort final : public DevicePort {
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
+  void part_optimizer_state() override { release_upstream_cache(); }
+  void stay_out() override;
   UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;

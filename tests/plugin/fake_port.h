@@ -22,6 +22,8 @@ class FakePort final : public DevicePort {
     return allocator::make_arena(allocator::HostBackend{}, Bytes(std::uint64_t{1} << 30), bytes);
   }
   void release_upstream_cache() override { ++releases; }
+  void part_optimizer_state() override { ++parts; }
+  void stay_out() override { ++outs; }
   UpstreamUse upstream_use() override {
     const std::lock_guard lock(mutex_);
     return {held_, held_, Bytes(0), Bytes(0)};
@@ -59,6 +61,8 @@ class FakePort final : public DevicePort {
   bool no_memory = false;
   int maps = 0;
   int releases = 0;
+  int parts = 0;
+  int outs = 0;
 
  private:
   std::mutex mutex_;

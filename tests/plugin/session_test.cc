@@ -204,6 +204,8 @@ TEST_F(SessionTest, AJobThatNeverRepeatsIsLeftAlone) {
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(session->state(), SessionState::kOff);
   EXPECT_EQ(port.maps, 0);
+  EXPECT_EQ(port.outs, 1);
+  EXPECT_FALSE(session->needs_marks());
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
@@ -298,10 +300,10 @@ TEST_F(SessionTest, EarlyOptimizerStepsAreExpectedToMakeStateBetweenEmptyCaches)
   for (int i = 0; i < 4; ++i) {
     session->on_optimizer_begin();
     EXPECT_EQ(session->expects_lasting(), i < 2);
-    EXPECT_EQ(port.releases, i < 2 ? 2 * i + 1 : 4);
+    EXPECT_EQ(port.parts, i < 2 ? 2 * i + 1 : 4);
     job->iterate(3 + i);
     EXPECT_FALSE(session->expects_lasting());
-    EXPECT_EQ(port.releases, i < 2 ? 2 * i + 2 : 4);
+    EXPECT_EQ(port.parts, i < 2 ? 2 * i + 2 : 4);
   }
 }
 

@@ -228,6 +228,36 @@ print("expandable", torch.cuda.memory._snapshot()["allocator_settings"]["expanda
     assert "expandable False" in run(probe, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:False")
 
 
+def test_nothing_is_left_of_a_session_that_gave_up():
+    output = run("""
+enable(record_iterations=4)
+parameter = torch.nn.Parameter(torch.zeros(1000, device="cuda"))
+optimizer = torch.optim.SGD([parameter])
+def expandable():
+    return torch.cuda.memory._snapshot()["allocator_settings"]["expandable_segments"]
+def unlike(numbers):
+    for i in numbers:
+        x = torch.zeros(i << 20, device="cuda")
+        parameter.grad = torch.zeros_like(parameter)[:]
+        y = [torch.zeros(1 << 10, device="cuda") for _ in range(i)]
+        optimizer.step()
+    return x
+x = unlike([1, 2, 3])
+assert expandable() and torch.cuda.memory.get_allocator_backend() == "stowage"
+x = unlike([4, 5])
+assert state() == "off", report()
+assert not expandable() and torch.cuda.memory.get_allocator_backend() == "native"
+held = torch.cuda.memory_allocated()
+del x
+assert torch.cuda.memory_allocated() == held - (20 << 20)
+enable(record_iterations=50)  # asking again is another try
+plan(Job())
+disable()
+assert not expandable()
+""")
+    assert output.count("goes on without a plan") == 1, output
+
+
 @pytest.mark.parametrize("variable, value, says", [
     ("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync", "cudaMallocAsync"),
     ("PYTORCH_NO_CUDA_MEMORY_CACHING", "1", "PYTORCH_NO_CUDA_MEMORY_CACHING"),
