@@ -12,16 +12,15 @@ Layout::Layout(const std::vector<Plan>& plans, Bytes mapped, const Layout* previ
   owners_ = OwnerTable(boundaries_.size());
   if (previous != nullptr) carry_over(*previous);
   for (const Plan& plan : plans) {
-    std::vector<HotEntry>& hot = entries_.emplace_back();
-    hot.reserve(plan.entries.size() + 1);
+    Table& table = tables_.emplace_back();
+    table.entries.reserve(plan.entries.size() + 1);
+    table.spares.reserve(plan.entries.size());
     for (const PlanEntry& entry : plan.entries) {
-      HotEntry& made = hot.emplace_back();
-      made.stream = entry.stream.value();
-      made.slot = make_slot(entry.offset, entry.rounded, mapped.value());
-      made.spare = make_slot(entry.spare, entry.rounded, mapped.value());
-      if (made.slot.owner != Slot::kNone) made.bytes = entry.rounded.value();
+      const Slot slot = make_slot(entry, entry.offset, mapped.value());
+      table.entries.push_back({slot.owner == Slot::kNone ? 0 : entry.rounded.value(), slot});
+      table.spares.push_back(make_slot(entry, entry.spare, mapped.value()));
     }
-    hot.emplace_back();
+    table.entries.emplace_back();
   }
 }
 
@@ -39,7 +38,7 @@ void Layout::collect_boundaries(const std::vector<Plan>& plans, const Layout* pr
   }
   if (previous != nullptr) {
     for (const Owner& owner : previous->owners_.places()) {
-      if (owner.bytes != 0) add(Offset(owner.offset), Bytes(owner.bytes));
+      if (owner.live()) add(Offset(owner.offset), owner.rounded());
     }
   }
   std::sort(boundaries_.begin(), boundaries_.end());
@@ -54,18 +53,20 @@ SegmentRun Layout::run_of(std::uint64_t begin, std::uint64_t end) const {
   return {index(begin), index(end) - 1};
 }
 
-Slot Layout::make_slot(Offset offset, Bytes bytes, std::uint64_t mapped) {
+Slot Layout::make_slot(const PlanEntry& entry, Offset offset, std::uint64_t mapped) {
+  const Bytes bytes = entry.rounded;
   if (offset == kUpstream || bytes.value() > mapped || offset.value() > mapped - bytes.value()) return {};
   STOWAGE_CHECK(bytes.value() > 0, "a plan's entry has no bytes: it was used without Plan::validate()");
-  return {offset.value(), run_of(offset.value(), (offset + bytes).value()), owners_.insert(offset.value())};
+  return {offset.value(), run_of(offset.value(), (offset + bytes).value()), owners_.insert(offset.value()),
+          entry.stream};
 }
 
 void Layout::carry_over(const Layout& previous) {
   for (const Owner& old : previous.owners_.places()) {
-    if (old.bytes == 0) continue;
+    if (!old.live()) continue;
     Owner& owner = owners_.at(owners_.insert(old.offset));
     owner = old;
-    owner.run = run_of(old.offset, old.offset + old.bytes);
+    owner.run = run_of(old.offset, old.offset + old.rounded().value());
     STOWAGE_CHECK(occupancy_.try_take(owner.run), "two live slots overlap");
   }
 }

@@ -15,24 +15,23 @@
 
 namespace stowage::allocator {
 
-/// A place in the arena that an entry may be given.
+/// A place in the arena that an entry may be given, in the order of its stream.
 struct Slot {
   std::uint64_t offset = 0;
   SegmentRun run;
   std::uint32_t owner = kNone;  ///< its place in the owner table; kNone: there is no such slot
+  StreamId stream{0};
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 };
 
-/// A plan's entry as the hot path sees it: one cache line. `bytes` is 0, which no request has, where the hot
-/// path must not serve it: the entry is upstream's, its slot is not backed by memory, or it is the end of the
-/// plan.
-struct alignas(64) HotEntry {
+/// A plan's entry as the hot path sees it: half a cache line. `bytes` is 0, which no request has, where the
+/// hot path must not serve it: the entry is upstream's, its slot is not backed by memory, or it is the end of
+/// the plan.
+struct alignas(32) HotEntry {
   std::uint64_t bytes = 0;
-  std::uint32_t stream = 0;
   Slot slot;
-  Slot spare;
 };
-static_assert(sizeof(HotEntry) == 64);
+static_assert(sizeof(HotEntry) == 32);
 
 class Layout {
  public:
@@ -40,42 +39,55 @@ class Layout {
   Layout(const std::vector<Plan>& plans, Bytes mapped, const Layout* previous);
 
   /// The plan's entries; one more, the end, follows the last.
-  [[nodiscard]] const HotEntry* entries(std::size_t plan) const { return entries_[plan].data(); }
+  [[nodiscard]] const HotEntry* entries(std::size_t plan) const { return tables_[plan].entries.data(); }
+  /// Where else an entry may go; Slot::kNone: nowhere.
+  [[nodiscard]] const Slot& spare(std::size_t plan, std::size_t entry) const {
+    return tables_[plan].spares[entry];
+  }
 
-  /// Makes `slot` live with `bytes` if it is there and nothing live overlaps it.
-  bool try_take(const Slot& slot, std::uint64_t bytes) noexcept {
-    if (slot.owner == Slot::kNone || !occupancy_.try_take(slot.run)) return false;
+  /// Makes `slot` live with `requested` bytes if nothing live overlaps it. Requires: there is such a slot.
+  bool try_take(const Slot& slot, Bytes requested) noexcept {
     Owner& owner = owners_.at(slot.owner);
-    owner.bytes = bytes;
+    if (!occupancy_.try_take(slot.run)) [[unlikely]]
+      return false;
+    owner.requested = requested;
     owner.run = slot.run;
+    owner.stream = slot.stream;
     return true;
   }
-  /// Who lives at `slot`. Requires: there is such a slot.
-  Owner& owner_of(const Slot& slot) noexcept { return owners_.at(slot.owner); }
-  /// The live slot that begins at `offset`. A dead one, or none, ends the process: memory would be corrupted.
-  Owner& live_at(std::uint64_t offset) {
-    Owner& owner = owners_.find(offset);
-    STOWAGE_CHECK(owner.bytes != 0, "this address is not live: it was freed twice, or never given out");
-    return owner;
+  /// The live slot that begins at `offset`, or nullptr.
+  Owner* live_at(std::uint64_t offset) {
+    Owner* const owner = owners_.find(offset);
+    return owner != nullptr && owner->live() ? owner : nullptr;
   }
   /// Ends the life of a live slot.
   void vacate(Owner& owner) noexcept {
     occupancy_.give_back(owner.run);
-    owner.bytes = 0;
+    owner.requested = Bytes{0};
     owner.freed = false;
+  }
+  /// Says that `next` will soon be asked for. A line beyond the plan's end does no harm.
+  void prefetch(const HotEntry* next) const noexcept {
+    __builtin_prefetch(next + 2);
+    owners_.prefetch(next->slot.owner);
   }
   [[nodiscard]] const OwnerTable& owners() const { return owners_; }
 
  private:
-  Slot make_slot(Offset offset, Bytes bytes, std::uint64_t mapped);
+  struct Table {
+    std::vector<HotEntry> entries;
+    std::vector<Slot> spares;
+  };
+
+  Slot make_slot(const PlanEntry& entry, Offset offset, std::uint64_t mapped);
   SegmentRun run_of(std::uint64_t begin, std::uint64_t end) const;
   void collect_boundaries(const std::vector<Plan>& plans, const Layout* previous);
   void carry_over(const Layout& previous);
 
-  std::vector<std::uint64_t> boundaries_;  ///< sorted; segment i is [boundaries_[i], boundaries_[i + 1])
   Occupancy occupancy_;
   OwnerTable owners_;
-  std::vector<std::vector<HotEntry>> entries_;
+  std::vector<Table> tables_;              ///< one a plan
+  std::vector<std::uint64_t> boundaries_;  ///< sorted; segment i is [boundaries_[i], boundaries_[i + 1])
 };
 
 }  // namespace stowage::allocator

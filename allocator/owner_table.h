@@ -11,20 +11,25 @@
 #include <vector>
 
 #include "allocator/occupancy.h"
-#include "core/check.h"
+#include "core/units.h"
 
 namespace stowage::allocator {
 
 /// The live slot, if any, that begins at `offset`. 32 bytes: two to a cache line.
-struct Owner {
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;  ///< rounded bytes of the live slot; 0: none
+struct alignas(32) Owner {
+  std::uint64_t offset = kNowhere;
+  Bytes requested{0};       ///< what the live slot was asked for with; 0: none
   SegmentRun run;           ///< the live slot's segments
-  std::uint32_t holds = 0;  ///< streams that still use the slot
-  bool known = false;       ///< this place of the table is in use
+  StreamId stream{0};       ///< and its stream
+  std::uint16_t holds = 0;  ///< streams that still use the slot
   bool freed = false;       ///< free() has come, holds are left
-  std::uint16_t slack = 0;  ///< how many of `bytes` are rounding
+
+  [[nodiscard]] bool live() const { return requested != Bytes{0}; }
+  [[nodiscard]] Bytes rounded() const { return round_up(requested); }
+  static constexpr std::uint64_t kNowhere =
+      ~std::uint64_t{0};  ///< of a place of the table that is not in use
 };
+static_assert(sizeof(Owner) == 32);
 
 class OwnerTable {
  public:
@@ -35,23 +40,26 @@ class OwnerTable {
   /// Makes `offset` known. Returns its place, which stays.
   std::uint32_t insert(std::uint64_t offset) {
     std::uint32_t place = start(offset);
-    while (places_[place].known && places_[place].offset != offset) place = next(place);
-    places_[place].known = true;
+    while (places_[place].offset != Owner::kNowhere && places_[place].offset != offset) place = next(place);
     places_[place].offset = offset;
     return place;
   }
 
-  /// The place of `offset`. A violated contract of the caller (an address that no slot begins at) ends the
-  /// process.
-  Owner& find(std::uint64_t offset) {
+  /// Who lives, or lived, at `offset`; nullptr if no slot begins there. Requires: offset is not kNowhere.
+  Owner* find(std::uint64_t offset) {
     std::uint32_t place = start(offset);
-    while (places_[place].offset != offset || !places_[place].known) {
-      STOWAGE_CHECK(places_[place].known, "no slot of the arena begins at this address");
-      place = next(place);
-    }
-    return places_[place];
+    while (places_[place].offset != offset) [[unlikely]] {
+        if (places_[place].offset == Owner::kNowhere) return nullptr;
+        place = next(place);
+      }
+    return &places_[place];
   }
 
+  /// Brings `place` near; one that is not there does no harm.
+  void prefetch(std::uint32_t place) const noexcept {
+    const auto first = reinterpret_cast<std::uintptr_t>(places_.data());
+    __builtin_prefetch(reinterpret_cast<const void*>(first + std::uint64_t{place} * sizeof(Owner)), 1);
+  }
   Owner& at(std::uint32_t place) { return places_[place]; }
   [[nodiscard]] const std::vector<Owner>& places() const { return places_; }
 

@@ -32,6 +32,10 @@ Status check_plan(const Plan& plan, const Arena& arena) {
                    std::to_string(arena.reserved().value()) + ": reserve more, or plan with a lower budget"};
 }
 
+ArenaBlock block_of(const Owner& owner) {
+  return {Offset(owner.offset), owner.rounded(), owner.requested, owner.stream};
+}
+
 Status out_of_host_memory() {
   return Error{ErrorCode::kOutOfMemory,
                "the host has no memory left for the plan's tables: free some and plan again"};
@@ -39,79 +43,37 @@ Status out_of_host_memory() {
 
 }  // namespace
 
+PlannedAllocator::Hot::Hot(ArenaCounters& shared, const Arena& arena, Layout first)
+    : lock(shared.lock()),
+      counters(shared),
+      base(reinterpret_cast<std::uintptr_t>(arena.base())),
+      reserved(arena.reserved().value()),
+      layout(std::move(first)) {}
+
 struct PlannedAllocator::State {
-  State(std::unique_ptr<Arena> given, std::vector<Plan> first, ArenaCounters* shared)
-      : own_counters(shared == nullptr ? std::make_unique<ArenaCounters>() : nullptr),
-        counters(shared == nullptr ? *own_counters : *shared),
-        lock(counters.lock()),
-        counting(shared != nullptr),
-        base(static_cast<char*>(given->base())),
-        reserved(given->reserved().value()),
-        arena(std::move(given)),
-        plans(std::move(first)),
-        layout(plans, arena->mapped(), nullptr),
-        cursor(plans) {
+  State(std::unique_ptr<Arena> given, std::vector<Plan> first, Hot& shared)
+      : hot(shared), arena(std::move(given)), plans(std::move(first)), cursor(plans) {
     follow_cursor();
   }
 
-  const std::unique_ptr<ArenaCounters> own_counters;  ///< for the lock, if there are no others
-  ArenaCounters& counters;
-  SpinLock& lock;
-  const bool counting;
-
-  // What owns() reads: never changes.
-  char* const base;
-  const std::uint64_t reserved;
-
-  // The hot path's own, kept together.
-  const HotEntry* next = nullptr;         ///< the entry that the cursor will be at, hits included
+  Hot& hot;
   const HotEntry* first_entry = nullptr;  ///< of the current plan
-  std::uint64_t live = 0;
-  std::uint64_t peak = 0;
-  std::uint64_t outside = 0;
-  ServeCounts counts;
-
+  ServeCounts counts;                     ///< without the hits
   std::unique_ptr<Arena> arena;
   std::vector<Plan> plans;
-  Layout layout;
   Cursor cursor;
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
 
-  [[nodiscard]] std::uint64_t offset_of(const void* address) const {
-    return static_cast<std::uint64_t>(static_cast<const char*>(address) - base);
-  }
-  void note_peak() {
-    if (live + outside > peak) peak = live + outside;
-  }
-  void* give(const Slot& slot, std::uint64_t bytes, std::uint64_t requested) {
-    if (counting) {
-      layout.owner_of(slot).slack = static_cast<std::uint16_t>(bytes - requested);
-      counters.add(Bytes(requested));
-    }
-    live += bytes;
-    note_peak();
-    ++counts.hits;
-    return base + slot.offset;
-  }
-  void vacate(Owner& owner) {
-    live -= owner.bytes;
-    layout.vacate(owner);
-  }
   void follow_cursor() {
     const Position at = cursor.position();
-    first_entry = at.plan < plans.size() ? layout.entries(at.plan) : &kNoPlan;
-    next = first_entry + at.entry;
+    first_entry = at.plan < plans.size() ? hot.layout.entries(at.plan) : &kNoPlan;
+    hot.next = first_entry + at.entry;
   }
-  void update_cursor() { cursor.advance_to(static_cast<std::uint32_t>(next - first_entry)); }
+  void update_cursor() { cursor.advance_to(static_cast<std::uint32_t>(hot.next - first_entry)); }
 
-  void uncount(const Owner& owner) {
-    if (counting) counters.remove(Bytes(owner.bytes - owner.slack));
-  }
-
-  void* allocate_slow(Request request, std::uint64_t requested);
-  void* serve(Position at, Request request, std::uint64_t requested);
-  void* take(Position at, Request request, std::uint64_t requested);
+  void* serve(Position at, Bytes bytes);
+  void* take(Position at, Bytes bytes);
   void* miss(Miss reason);
   void install(std::vector<Plan> wanted, bool keep_position);
   Status add(Plan plan);
@@ -125,16 +87,17 @@ void* PlannedAllocator::State::miss(Miss reason) {
 }
 
 // The slot of the entry `at`, or its spare one, if either is free.
-void* PlannedAllocator::State::take(Position at, Request request, std::uint64_t requested) {
-  const HotEntry& entry = layout.entries(at.plan)[at.entry];
-  if (layout.try_take(entry.slot, request.bytes)) return give(entry.slot, request.bytes, requested);
-  if (layout.try_take(entry.spare, request.bytes)) return give(entry.spare, request.bytes, requested);
+void* PlannedAllocator::State::take(Position at, Bytes bytes) {
+  for (const Slot* slot :
+       {&hot.layout.entries(at.plan)[at.entry].slot, &hot.layout.spare(at.plan, at.entry)}) {
+    if (slot->owner != Slot::kNone && hot.layout.try_take(*slot, bytes)) return hot.give(*slot, bytes);
+  }
   return nullptr;
 }
 
 // The request stands for the entry `at`, which the cursor has passed.
-void* PlannedAllocator::State::serve(Position at, Request request, std::uint64_t requested) {
-  if (void* const address = take(at, request, requested)) return address;
+void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
+  if (void* const address = take(at, bytes)) return address;
   if (plans[at.plan].entries[at.entry].offset == kUpstream) {
     ++counts.planned_upstream;
     return nullptr;
@@ -143,7 +106,7 @@ void* PlannedAllocator::State::serve(Position at, Request request, std::uint64_t
   // more.
   for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
     if (!cursor.may_follow(plan, at)) continue;
-    if (void* const address = take({plan, at.entry}, request, requested)) {
+    if (void* const address = take({plan, at.entry}, bytes)) {
       cursor.follow(plan);
       follow_cursor();
       return address;
@@ -160,25 +123,28 @@ void* PlannedAllocator::State::serve(Position at, Request request, std::uint64_t
   return miss(Miss::kSlotInUse);
 }
 
-[[gnu::noinline, gnu::cold]] void* PlannedAllocator::State::allocate_slow(Request request,
-                                                                          std::uint64_t requested) {
-  update_cursor();
-  if (cursor.expects(request)) {
-    const Position at = cursor.position();
-    cursor.advance_to(at.entry + 1);
-    ++next;
-    return serve(at, request, requested);
+[[gnu::noinline, gnu::cold]] void* PlannedAllocator::allocate_slow(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  const Request request{round_up(bytes).value(), stream.value()};
+  state.update_cursor();
+  if (state.cursor.expects(request)) {
+    const Position at = state.cursor.position();
+    state.cursor.advance_to(at.entry + 1);
+    ++hot_.next;
+    return state.serve(at, bytes);
   }
-  const bool beyond = cursor.at_end();
-  const std::optional<Position> found = cursor.find(request);
-  if (!found) return miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected);
-  follow_cursor();
-  return serve(*found, request, requested);
+  const bool beyond = state.cursor.at_end();
+  const std::optional<Position> found = state.cursor.find(request);
+  if (!found) return state.miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected);
+  state.follow_cursor();
+  return state.serve(*found, bytes);
 }
 
 PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans,
                                    ArenaCounters* counters)
-    : state_(std::make_unique<State>(std::move(arena), std::move(plans), counters)) {
+    : own_counters_(counters == nullptr ? std::make_unique<ArenaCounters>() : nullptr),
+      hot_(counters == nullptr ? *own_counters_ : *counters, *arena, Layout(plans, arena->mapped(), nullptr)),
+      state_(std::make_unique<State>(std::move(arena), std::move(plans), hot_)) {
   State& state = *state_;
   for (const Plan& plan : state.plans) {
     STOWAGE_CHECK(check_plan(plan, *state.arena).ok(), "a plan is invalid or does not fit the arena");
@@ -193,62 +159,61 @@ PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Pla
 
 PlannedAllocator::~PlannedAllocator() = default;
 
-void* PlannedAllocator::allocate(Bytes rounded, StreamId stream, Bytes requested) {
-  State& state = *state_;
-  const std::lock_guard guard(state.lock);
-  const HotEntry& entry = *state.next;
-  const std::uint64_t bytes = rounded.value();
-  if (entry.bytes == bytes && entry.stream == stream.value() && state.layout.try_take(entry.slot, bytes))
-      [[likely]] {
-    ++state.next;
-    // A plan is larger than the nearest cache. A line beyond its end does no harm.
-    __builtin_prefetch(&entry + 2);
-    return state.give(entry.slot, bytes, requested.value());
-  }
-  return state.allocate_slow({bytes, stream.value()}, requested.value());
-}
-
-bool PlannedAllocator::owns(const void* address) const noexcept {
-  const State& state = *state_;
-  // Below the base wraps round to a large number.
-  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(state.base) <
-         state.reserved;
+Owner& PlannedAllocator::live_at(const void* address) {
+  Owner* const owner = hot_.layout.live_at(offset_of(address));
+  STOWAGE_CHECK(owner != nullptr, "this address is not live: it was freed twice, or never given out");
+  return *owner;
 }
 
 Bytes PlannedAllocator::size_of(const void* address) const {
-  const std::lock_guard guard(state_->lock);
-  return Bytes(state_->layout.live_at(state_->offset_of(address)).bytes);
+  const std::lock_guard guard(hot_.lock);
+  const Owner* const owner = hot_.layout.live_at(offset_of(address));
+  STOWAGE_CHECK(owner != nullptr, "no live slot begins at this address");
+  return owner->rounded();
 }
 
-void PlannedAllocator::free(void* address) {
-  State& state = *state_;
-  const std::lock_guard guard(state.lock);
-  Owner& owner = state.layout.live_at(state.offset_of(address));
-  if (owner.holds == 0) [[likely]] {
-    state.uncount(owner);
-    state.vacate(owner);
-    return;
+[[gnu::noinline, gnu::cold]] bool PlannedAllocator::try_free_slow(Owner* owner) {
+  if (owner == nullptr || owner->freed) return false;
+  hot_.counters.remove(owner->requested);
+  owner->freed = true;
+  return true;
+}
+
+std::optional<ArenaBlock> PlannedAllocator::block_at(const void* address) const {
+  const std::lock_guard guard(hot_.lock);
+  const Owner* const owner = hot_.layout.live_at(offset_of(address));
+  if (owner == nullptr || owner->freed) return std::nullopt;
+  return block_of(*owner);
+}
+
+std::vector<ArenaBlock> PlannedAllocator::live_blocks() const {
+  std::vector<ArenaBlock> blocks;
+  {
+    const std::lock_guard guard(hot_.lock);
+    for (const Owner& owner : hot_.layout.owners().places()) {
+      if (owner.live() && !owner.freed) blocks.push_back(block_of(owner));
+    }
   }
-  STOWAGE_CHECK(!owner.freed, "this address is freed already and waits for streams that still use it");
-  state.uncount(owner);
-  owner.freed = true;
+  std::sort(blocks.begin(), blocks.end(),
+            [](const ArenaBlock& one, const ArenaBlock& other) { return one.offset < other.offset; });
+  return blocks;
 }
 
 void PlannedAllocator::hold(void* address) {
-  const std::lock_guard guard(state_->lock);
-  ++state_->layout.live_at(state_->offset_of(address)).holds;
+  const std::lock_guard guard(hot_.lock);
+  ++live_at(address).holds;
 }
 
 void PlannedAllocator::release(void* address) {
-  const std::lock_guard guard(state_->lock);
-  Owner& owner = state_->layout.live_at(state_->offset_of(address));
+  const std::lock_guard guard(hot_.lock);
+  Owner& owner = live_at(address);
   STOWAGE_CHECK(owner.holds > 0, "release() without a hold()");
-  if (--owner.holds == 0 && owner.freed) state_->vacate(owner);
+  if (--owner.holds == 0 && owner.freed) hot_.vacate(owner);
 }
 
 void PlannedAllocator::on_mark() {
   State& state = *state_;
-  const std::lock_guard guard(state.lock);
+  const std::lock_guard guard(hot_.lock);
   state.update_cursor();
   if (state.cursor.mark()) {
     ++state.counts.iterations;
@@ -261,11 +226,11 @@ void PlannedAllocator::on_mark() {
 
 // Everything that can fail comes before the first change.
 void PlannedAllocator::State::install(std::vector<Plan> wanted, bool keep_position) {
-  Layout new_layout(wanted, arena->mapped(), &layout);
+  Layout new_layout(wanted, arena->mapped(), &hot.layout);
   Cursor new_cursor = keep_position ? cursor : Cursor(wanted);
   if (keep_position) new_cursor.add(wanted.back());
   plans = std::move(wanted);
-  layout = std::move(new_layout);
+  hot.layout = std::move(new_layout);
   cursor = std::move(new_cursor);
   follow_cursor();
 }
@@ -296,54 +261,58 @@ Status PlannedAllocator::State::replace(std::vector<Plan> wanted) {
 }
 
 Status PlannedAllocator::add_plan(Plan plan) try {
-  const std::lock_guard guard(state_->lock);
+  const std::lock_guard guard(hot_.lock);
   return state_->add(std::move(plan));
 } catch (const std::bad_alloc&) {
   return out_of_host_memory();
 }
 
 Status PlannedAllocator::replace_plans(std::vector<Plan> plans) try {
-  const std::lock_guard guard(state_->lock);
+  const std::lock_guard guard(hot_.lock);
   return state_->replace(std::move(plans));
 } catch (const std::bad_alloc&) {
   return out_of_host_memory();
 }
 
 void PlannedAllocator::set_outside_bytes(Bytes bytes) {
-  const std::lock_guard guard(state_->lock);
-  state_->outside = bytes.value();
-  state_->note_peak();
+  const std::lock_guard guard(hot_.lock);
+  hot_.raise_peak();
+  hot_.outside = bytes.value();
 }
 
 Bytes PlannedAllocator::live_bytes() const {
-  const std::lock_guard guard(state_->lock);
-  return Bytes(state_->live);
+  const std::lock_guard guard(hot_.lock);
+  return Bytes(hot_.live);
 }
 
 Bytes PlannedAllocator::peak_bytes() const {
-  const std::lock_guard guard(state_->lock);
-  return Bytes(state_->peak);
+  const std::lock_guard guard(hot_.lock);
+  hot_.raise_peak();
+  return Bytes(hot_.peak);
 }
 
 void PlannedAllocator::reset_peak() {
-  const std::lock_guard guard(state_->lock);
-  state_->peak = state_->live + state_->outside;
+  const std::lock_guard guard(hot_.lock);
+  hot_.peak = hot_.live + hot_.outside;
 }
 
 ServeCounts PlannedAllocator::counts() const {
-  const std::lock_guard guard(state_->lock);
-  return state_->counts;
+  const std::lock_guard guard(hot_.lock);
+  ServeCounts counts = state_->counts;
+  counts.hits = hot_.hits;
+  return counts;
 }
 
 void PlannedAllocator::reset_counts() {
-  const std::lock_guard guard(state_->lock);
+  const std::lock_guard guard(hot_.lock);
   state_->counts = {};
+  hot_.hits = 0;
 }
 
 const Arena& PlannedAllocator::arena() const { return *state_->arena; }
 
 std::size_t PlannedAllocator::plan_count() const {
-  const std::lock_guard guard(state_->lock);
+  const std::lock_guard guard(hot_.lock);
   return state_->plans.size();
 }
 

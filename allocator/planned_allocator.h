@@ -10,12 +10,15 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "allocator/arena.h"
 #include "allocator/arena_counters.h"
+#include "allocator/layout.h"
+#include "core/check.h"
 #include "core/plan.h"
 
 namespace stowage::allocator {
@@ -37,6 +40,15 @@ struct ServeCounts {
   std::uint64_t last_iteration_misses = 0;
 };
 
+/// A live block of the arena.
+struct ArenaBlock {
+  Offset offset{0};
+  Bytes rounded{0};
+  Bytes requested{0};
+  StreamId stream{0};
+  friend bool operator==(const ArenaBlock&, const ArenaBlock&) = default;
+};
+
 class PlannedAllocator {
  public:
   /// Requires: every plan passes Plan::validate() and fits the arena's reserved range, and no address is of
@@ -49,15 +61,25 @@ class PlannedAllocator {
   PlannedAllocator& operator=(const PlannedAllocator&) = delete;
 
   /// The planned address, or nullptr: serve it upstream (a miss, or upstream's by plan).
-  /// Requires: requested > 0; rounded is round_up(requested).
-  void* allocate(Bytes rounded, StreamId stream, Bytes requested);
-  void* allocate(Bytes rounded, StreamId stream) { return allocate(rounded, stream, rounded); }
+  /// Requires: 0 < bytes <= kMaxTotal.
+  void* allocate(Bytes bytes, StreamId stream);
   /// True if `address` lies in the arena. Lock-free.
-  [[nodiscard]] bool owns(const void* address) const noexcept;
+  [[nodiscard]] bool owns(const void* address) const noexcept {
+    return offset_of(address) < hot_.reserved;  // below the base wraps round to a large number
+  }
   /// Rounded bytes of the live slot that begins at `address`. Requires: owns(address).
   [[nodiscard]] Bytes size_of(const void* address) const;
-  /// Ends the slot's life, once every hold is released. Requires: `address` came from allocate and is live.
-  void free(void* address);
+  /// Ends the slot's life, once every hold is released. False, and nothing happens: no live slot begins at
+  /// `address`, or it is freed already.
+  [[nodiscard]] bool try_free(void* address);
+  /// The same where anything else than a live slot would be the caller's error, which ends the process.
+  void free(void* address) {
+    STOWAGE_CHECK(try_free(address), "this address is not live: it was freed twice, or never given out");
+  }
+  /// The live block that begins at `address`, unless it is freed already.
+  [[nodiscard]] std::optional<ArenaBlock> block_at(const void* address) const;
+  /// All of them, in order of offset.
+  [[nodiscard]] std::vector<ArenaBlock> live_blocks() const;
   /// Keeps the slot at `address` occupied past its free, until as many release() calls: streams that still
   /// use it. Requires: the slot is live.
   void hold(void* address);
@@ -84,7 +106,71 @@ class PlannedAllocator {
 
  private:
   struct State;
+  /// What a hit touches, side by side.
+  struct alignas(64) Hot {
+    Hot(ArenaCounters& shared, const Arena& arena, Layout first);
+    void* give(const Slot& slot, Bytes requested) noexcept;
+    void vacate(Owner& owner) noexcept;
+    void raise_peak() noexcept {
+      if (live + outside > peak) peak = live + outside;
+    }
+
+    SpinLock& lock;
+    ArenaCounters& counters;
+    const std::uintptr_t base;  ///< it and `reserved` never change, so owns() needs no lock
+    const std::uint64_t reserved;
+    const HotEntry* next = nullptr;  ///< the entry that the cursor will be at, hits included
+    std::uint64_t hits = 0;
+    std::uint64_t live = 0;  ///< only goes up unless raise_peak() was called
+    std::uint64_t outside = 0;
+    std::uint64_t peak = 0;
+    Layout layout;
+  };
+
+  [[nodiscard]] std::uint64_t offset_of(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - hot_.base;
+  }
+  Owner& live_at(const void* address);
+  void* allocate_slow(Bytes bytes, StreamId stream);
+  bool try_free_slow(Owner* owner);
+
+  std::unique_ptr<ArenaCounters> own_counters_;  ///< if there are no others
+  mutable Hot hot_;
   std::unique_ptr<State> state_;
 };
+
+inline void* PlannedAllocator::Hot::give(const Slot& slot, Bytes requested) noexcept {
+  counters.add(requested);
+  live += round_up(requested).value();
+  ++hits;
+  return reinterpret_cast<void*>(base + slot.offset);
+}
+
+inline void PlannedAllocator::Hot::vacate(Owner& owner) noexcept {
+  raise_peak();
+  live -= owner.rounded().value();
+  layout.vacate(owner);
+}
+
+[[gnu::always_inline]] inline void* PlannedAllocator::allocate(Bytes bytes, StreamId stream) {
+  const std::lock_guard guard(hot_.lock);
+  const HotEntry& entry = *hot_.next;
+  if (entry.bytes == round_up(bytes).value() && entry.slot.stream == stream &&
+      hot_.layout.try_take(entry.slot, bytes)) [[likely]] {
+    hot_.layout.prefetch(++hot_.next);
+    return hot_.give(entry.slot, bytes);
+  }
+  return allocate_slow(bytes, stream);
+}
+
+[[gnu::always_inline]] inline bool PlannedAllocator::try_free(void* address) {
+  const std::lock_guard guard(hot_.lock);
+  Owner* const owner = hot_.layout.live_at(offset_of(address));
+  if (owner == nullptr || owner->holds != 0) [[unlikely]]
+    return try_free_slow(owner);
+  hot_.counters.remove(owner->requested);
+  hot_.vacate(*owner);
+  return true;
+}
 
 }  // namespace stowage::allocator

@@ -42,11 +42,21 @@ const char* to_string(SessionState state) {
   return "unknown";
 }
 
-Session::State::State(DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source)
-    : port(device_port), settings(chosen), info(device_port.describe()), plans(std::move(source)) {}
+Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& chosen,
+                      std::unique_ptr<PlanSource> source)
+    : port(device_port),
+      settings(chosen),
+      info(device_port.describe()),
+      serving(hot.serving),
+      owner(hot.owner),
+      recording(hot.recording),
+      forked(hot.forked),
+      watch_period(hot.watch_period),
+      uses(hot.uses),
+      plans(std::move(source)) {}
 
 Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
-    : state_(std::make_unique<State>(port, settings, std::move(plans))) {
+    : state_(std::make_unique<State>(hot_, port, settings, std::move(plans))) {
   state_->start_recording();
   add_session(this);
   prepare_observing();  // once the session is known: whatever watches may have stopped for lack of one
@@ -57,9 +67,9 @@ Session::~Session() {
   stop_and_wait();
 }
 
-// ---- the hot path
+// ---- allocations and frees that are watched
 
-void* Session::try_allocate(Bytes bytes, StreamId stream) {
+[[gnu::noinline]] void* Session::try_allocate_watched(Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
   allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
@@ -67,7 +77,7 @@ void* Session::try_allocate(Bytes bytes, StreamId stream) {
   if (state.uses.any_waiting() &&
       state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
     state.complete_frees();
-  void* address = planned->allocate(round_up(bytes), stream, bytes);
+  void* address = planned->allocate(bytes, stream);
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
@@ -123,6 +133,11 @@ bool Session::free(void* address) {
   return ours;
 }
 
+[[gnu::noinline]] bool Session::free_block_watched(void* address) {
+  if (state_->forked.load(std::memory_order_relaxed)) return true;
+  return block_at(address) && free(address);
+}
+
 bool Session::owns(const void* address) const noexcept {
   const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
   return owner != nullptr && owner->owns(address);
@@ -132,6 +147,18 @@ Bytes Session::size_of(const void* address) const {
   const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
   if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
   return owner->size_of(address);
+}
+
+std::optional<allocator::ArenaBlock> Session::block_at(const void* address) const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return std::nullopt;
+  return owner->block_at(address);
+}
+
+std::vector<allocator::ArenaBlock> Session::live_blocks() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return {};
+  return owner->live_blocks();
 }
 
 bool Session::record_stream(void* address, StreamId stream) {

@@ -9,11 +9,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/trace.h"
 #include "plugin/device_port.h"
 #include "plugin/plan_source.h"
+#include "plugin/session_hot.h"
 #include "plugin/settings.h"
 
 namespace stowage::plugin {
@@ -32,13 +35,28 @@ class Session {
 
   /// The planned address for a request of `bytes` > 0, or nullptr: the caller serves it upstream and then
   /// calls on_upstream_alloc. The hot path.
-  void* try_allocate(Bytes bytes, StreamId stream);
+  void* try_allocate(Bytes bytes, StreamId stream) {
+    allocator::PlannedAllocator* planned = hot_.serving.load(std::memory_order_acquire);
+    if (planned == nullptr || hot_.allocation_is_watched()) [[unlikely]]
+      return try_allocate_watched(bytes, stream);
+    return planned->allocate(bytes, stream);
+  }
   void on_upstream_alloc(void* address, Bytes bytes, StreamId stream);
   /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted
   /// here).
   bool free(void* address);
+  /// Frees an address of the arena. False, and nothing happens: no live block begins there. The hot path.
+  [[nodiscard]] bool free_block(void* address) {
+    allocator::PlannedAllocator* owner = hot_.owner.load(std::memory_order_acquire);
+    if (owner == nullptr || hot_.free_is_watched()) [[unlikely]]
+      return free_block_watched(address);
+    return owner->try_free(address);
+  }
   /// True if `address` lies in the arena.
   [[nodiscard]] bool owns(const void* address) const noexcept;
+  /// The live block that begins at `address`, and all of them in order of offset; none in a forked child.
+  [[nodiscard]] std::optional<allocator::ArenaBlock> block_at(const void* address) const;
+  [[nodiscard]] std::vector<allocator::ArenaBlock> live_blocks() const;
   /// Rounded size of an arena address. Requires: owns(address).
   [[nodiscard]] Bytes size_of(const void* address) const;
   /// record_stream. True if the arena's; false: the caller passes it on upstream (already noted here).
@@ -74,7 +92,10 @@ class Session {
   struct State;  ///< session_state.h
 
  private:
+  void* try_allocate_watched(Bytes bytes, StreamId stream);
+  bool free_block_watched(void* address);
   void watch_period(Bytes bytes, StreamId stream);
+  SessionHot hot_;
   std::unique_ptr<State> state_;
 };
 

@@ -18,7 +18,6 @@
 #include "plugin/plan_source.h"
 #include "plugin/retirable_arena.h"
 #include "plugin/session.h"
-#include "plugin/stream_uses.h"
 #include "tracer/period_detector.h"
 #include "tracer/recorder.h"
 
@@ -39,25 +38,27 @@ struct Facts {
 };
 
 struct Session::State {
-  State(DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source);
+  State(SessionHot& hot, DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source);
 
   // ---- fixed
   DevicePort& port;
   const Settings settings;
   const TraceInfo info;
 
-  // ---- hot path
+  // ---- hot path (session_hot.h)
+  std::atomic<allocator::PlannedAllocator*>& serving;
+  std::atomic<allocator::PlannedAllocator*>& owner;
+  std::atomic<tracer::Recorder*>& recording;
+  std::atomic<bool>& forked;
+  std::atomic<bool>& watch_period;
+  StreamUses& uses;
+
+  // ---- other shared data
   std::atomic<SessionState> state{SessionState::kRecording};
-  std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
-  std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
-  std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
-  std::atomic<bool> forked{false};
   std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state
   std::atomic<std::uint32_t> polls{0};
-  std::atomic<bool> watch_period{true};  ///< no optimizer or user has marked yet
   tracer::PeriodDetector periods;
   std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
-  StreamUses uses;
 
   // ---- the conductor's
   std::atomic_flag busy = ATOMIC_FLAG_INIT;

@@ -49,9 +49,8 @@ void ArenaDirectory::remove(ArenaEntry* entry) {
     if (slot.load(std::memory_order_relaxed) == entry) slot.store(nullptr, std::memory_order_release);
   }
   // Another thread's find() or snapshot may be reading the entry just now, so it stays; a process maps few
-  // arenas, and what costs is the ledger's pages.
+  // arenas.
   entry->mapped.store(0, std::memory_order_relaxed);
-  entry->ledger.retire();
 }
 
 std::vector<ArenaEntry*> ArenaDirectory::arenas_of(const CudaDevice& device) const {
@@ -63,10 +62,7 @@ std::vector<ArenaEntry*> ArenaDirectory::arenas_of(const CudaDevice& device) con
   return arenas;
 }
 
-ArenaDirectory& arena_directory() {
-  static auto* directory = new ArenaDirectory;
-  return *directory;
-}
+constinit ArenaDirectory the_arena_directory;
 
 Result<std::unique_ptr<allocator::Arena>> list_arena(CudaDevice& device,
                                                      std::unique_ptr<allocator::Arena> arena) {

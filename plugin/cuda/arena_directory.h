@@ -11,21 +11,29 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <vector>
 
 #include "allocator/arena.h"
-#include "plugin/cuda/arena_ledger.h"
 
 namespace stowage::plugin {
 
 struct CudaDevice;
 
-/// One arena: whose it is and what is known of its blocks. Never destroyed.
+/// One arena and whose it is. Never destroyed.
 struct ArenaEntry {
   ArenaEntry(CudaDevice& device_in, const allocator::Arena& arena)
-      : device(device_in), ledger(arena.base(), arena.reserved()), mapped(arena.mapped().value()) {}
+      : device(device_in),
+        base(arena.base()),
+        reserved(arena.reserved().value()),
+        mapped(arena.mapped().value()) {}
+  [[nodiscard]] bool covers(const void* address) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base) < reserved;
+  }
+
   CudaDevice& device;
-  ArenaLedger ledger;
+  void* const base;
+  const std::uint64_t reserved;
   std::atomic<std::uint64_t> mapped;  ///< bytes backed by physical memory; 0 once the arena is gone
 };
 
@@ -34,7 +42,7 @@ class ArenaDirectory {
   /// Arenas that may exist at once; sixteen for each of eight devices.
   static constexpr std::size_t kCapacity = 128;
 
-  ArenaDirectory() = default;
+  constexpr ArenaDirectory() = default;
   ArenaDirectory(const ArenaDirectory&) = delete;
   ArenaDirectory& operator=(const ArenaDirectory&) = delete;
 
@@ -43,7 +51,7 @@ class ArenaDirectory {
     const std::size_t count = count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i) {
       ArenaEntry* entry = entries_[i].load(std::memory_order_acquire);
-      if (entry != nullptr && entry->ledger.covers(address)) return entry;
+      if (entry != nullptr && entry->covers(address)) return entry;
     }
     return nullptr;
   }
@@ -60,7 +68,9 @@ class ArenaDirectory {
 };
 
 /// The process's directory. Never destroyed: tensors are freed after static destructors, too.
-ArenaDirectory& arena_directory();
+extern constinit ArenaDirectory the_arena_directory;
+static_assert(std::is_trivially_destructible_v<ArenaDirectory>);
+inline ArenaDirectory& arena_directory() { return the_arena_directory; }
 
 /// Wraps `arena` so that it is in the directory for as long as it lives. Error: as ArenaDirectory::add.
 Result<std::unique_ptr<allocator::Arena>> list_arena(CudaDevice& device,

@@ -152,13 +152,11 @@ torch_cuda::SnapshotInfo CudaAdaptor::snapshot(c10::MempoolId_t pool, bool inclu
     devices = all_devices_;
   }
   for (CudaDevice* device : devices) {
-    for (ArenaEntry* arena : arena_directory().arenas_of(*device)) {
+    for (const ArenaEntry* arena : arena_directory().arenas_of(*device)) {
       const Bytes mapped{arena->mapped.load(std::memory_order_relaxed)};
-      if (mapped > Bytes{0}) {
-        info.segments.push_back(arena_segment(device->index, arena->ledger.base(), mapped,
-                                              arena->ledger.live_blocks(mapped),
-                                              device->port.is_expandable()));
-      }
+      if (mapped == Bytes{0} || !device->session.owns(arena->base)) continue;
+      info.segments.push_back(arena_segment(device->index, arena->base, mapped, device->session.live_blocks(),
+                                            device->port.is_expandable()));
     }
   }
   return info;

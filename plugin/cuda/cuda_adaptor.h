@@ -145,15 +145,20 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
     return device != nullptr ? device : make_device(index);
   }
   CudaDevice* make_device(c10::DeviceIndex index);
-  /// The planned address, or nullptr with `id` set if upstream's answer is to be told to the session.
-  void* try_arena(CudaDevice& device, std::size_t bytes, cudaStream_t stream, std::optional<StreamId>& id);
-  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, cudaStream_t stream,
-                                 std::optional<StreamId> id);
+  /// The planned address on the stream with ordinal `id`, or nullptr.
+  void* try_arena(CudaDevice& device, std::size_t bytes, StreamId id);
+  /// Upstream's, told to the session unless `id` is kNone.
+  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id);
   /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.
-  void* allocate_lasting(CudaDevice& device, std::size_t bytes, cudaStream_t stream);
+  void* allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id);
   c10::DataPtr adopt(c10::DataPtr data);
-  bool free_arena_block(void* address);
-  void note_upstream_free(void* address);
+  /// Raises c10::Error if no live block begins at `address`. Requires: it lies in the arena.
+  static void free_arena_block(const ArenaEntry& arena, void* address);
+  [[noreturn]] static void refuse_free(void* address);
+  static void tell_of_free(const ArenaEntry& arena, void* address);
+  void delete_upstream(void* address);
+  /// Tells PyTorch's profiler and its sanitizer hooks.
+  void tell_of_allocation(CudaDevice& device, void* address, std::size_t bytes);
   void report_to_profiler(CudaDevice& device, void* address, std::int64_t bytes);
   torch_cuda::ShareableHandle share_malloc_arena(const ArenaEntry& entry, void* address);
   std::vector<CudaDevice*> devices_of(c10::DeviceIndex index) const;

@@ -1,11 +1,13 @@
-// The adaptor's hot path: allocate, free, record_stream.
+// The adaptor's hot path: allocate, free, record_stream. What is short and often goes inline, by force where
+// GCC would make a call of it; what is rare stays out of line.
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <optional>
 
-#include "core/check.h"
 #include "plugin/cuda/cuda_adaptor.h"
+#include "plugin/cuda/cuda_statistics.h"
 #include "tracer/op_observer.h"
 
 namespace stowage::plugin {
@@ -13,59 +15,93 @@ namespace {
 
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-void trace_allocation(const void* address) {
-  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
-    (*interpreter)->trace_gpu_memory_allocation(c10::kCUDA, number(address));
-  }
+// True if somebody wants to hear of this thread's allocations: a profiler or a sanitizer of PyTorch's.
+bool is_watched() {
+  return c10::impl::GPUTrace::get_trace() != nullptr ||
+         c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr;
 }
 
-void trace_free(const void* address) {
-  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
-    (*interpreter)->trace_gpu_memory_deallocation(c10::kCUDA, number(address));
-  }
-}
+constinit std::atomic<bool> only_one_device{false};
 
-// Where there is one device it is the current one, and the runtime need not be asked.
-c10::DeviceIndex current_device() {
-  static const bool only_one = c10::cuda::device_count() == 1;
-  if (C10_LIKELY(only_one)) return 0;
+[[gnu::noinline]] c10::DeviceIndex ask_for_current_device() {
+  only_one_device.store(c10::cuda::device_count() == 1, std::memory_order_relaxed);
   c10::DeviceIndex device = 0;
   C10_CUDA_CHECK(c10::cuda::GetDevice(&device));
   return device;
 }
 
+// Where there is one device it is the current one, and the runtime need not be asked.
+inline c10::DeviceIndex current_device() {
+  return C10_LIKELY(only_one_device.load(std::memory_order_relaxed)) ? 0 : ask_for_current_device();
+}
+
 // The default stream's id says all, and its handle need not be looked up.
-cudaStream_t current_stream(c10::DeviceIndex device) {
-  const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(device);
-  return C10_LIKELY(stream.id() == 0) ? nullptr : stream.stream();
+StreamId current_ordinal(CudaDevice& device, c10::DeviceIndex index) {
+  const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(index);
+  return C10_LIKELY(stream.id() == 0) ? StreamId{0} : device.port.streams().ordinal_of(stream.stream());
 }
 
 }  // namespace
 
-void CudaAdaptor::delete_any(void* address) {
-  CudaAdaptor* adaptor = cuda_adaptor();
-  if (adaptor->free_arena_block(address)) return;
-  adaptor->note_upstream_free(address);
-  adaptor->adopted_.fetch_sub(1, std::memory_order_relaxed);
-  adaptor->upstream_.raw_delete(address);
-}
-
-void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, cudaStream_t stream,
-                             std::optional<StreamId>& id) {
-  const StreamId ordinal = device.port.streams().ordinal_of(stream);
-  if (C10_UNLIKELY(ordinal == StreamTable::kNone)) return nullptr;
-  void* address = device.session.try_allocate(Bytes{bytes}, ordinal);
-  if (C10_UNLIKELY(address == nullptr)) {
-    id = ordinal;
-    return nullptr;
-  }
-  ArenaEntry* entry = arena_directory().find(address);
-  STOWAGE_CHECK(entry != nullptr, "the session gave out an address outside every arena");
-  entry->ledger.note_allocated(address, Bytes{bytes}, ordinal);
-  if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
+[[gnu::noinline]] void CudaAdaptor::tell_of_allocation(CudaDevice& device, void* address, std::size_t bytes) {
+  if (c10::memoryProfilingEnabled()) {
     report_to_profiler(device, address, static_cast<std::int64_t>(round_up(Bytes{bytes}).value()));
   }
-  trace_allocation(address);
+  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
+    (*interpreter)->trace_gpu_memory_allocation(c10::kCUDA, number(address));
+  }
+}
+
+// Before the free: afterwards the address may be another thread's.
+[[gnu::noinline]] void CudaAdaptor::tell_of_free(const ArenaEntry& arena, void* address) {
+  const std::optional<ArenaBlock> block = arena.device.session.block_at(address);
+  if (!block) return;
+  if (c10::memoryProfilingEnabled()) {
+    const auto bytes = static_cast<std::int64_t>(block->rounded.value());
+    cuda_adaptor()->report_to_profiler(arena.device, address, -bytes);
+  }
+  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
+    (*interpreter)->trace_gpu_memory_deallocation(c10::kCUDA, number(address));
+  }
+}
+
+[[gnu::noinline]] void CudaAdaptor::refuse_free(void* address) {
+  TORCH_CHECK(false, "stowage: free of ", address, ", which is not the start of a live block");
+}
+
+C10_ALWAYS_INLINE void CudaAdaptor::free_arena_block(const ArenaEntry& arena, void* address) {
+  if (C10_UNLIKELY(is_watched())) tell_of_free(arena, address);
+  const bool freed = arena.device.session.free_block(address);
+  if (C10_UNLIKELY(!freed)) refuse_free(address);
+}
+
+void CudaAdaptor::delete_any(void* address) {
+  const ArenaEntry* arena = arena_directory().find(address);
+  if (C10_LIKELY(arena != nullptr)) return free_arena_block(*arena, address);
+  CudaAdaptor* adaptor = cuda_adaptor();
+  adaptor->adopted_.fetch_sub(1, std::memory_order_relaxed);
+  adaptor->delete_upstream(address);
+}
+
+void CudaAdaptor::raw_delete(void* address) {
+  if (address == nullptr) return;
+  if (const ArenaEntry* arena = arena_directory().find(address)) return free_arena_block(*arena, address);
+  delete_upstream(address);
+}
+
+void CudaAdaptor::delete_upstream(void* address) {
+  const c10::DeviceIndex end = device_end_.load(std::memory_order_acquire);
+  for (c10::DeviceIndex i = 0; i < end; ++i) {
+    CudaDevice* device = devices_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    if (device != nullptr) device->session.free(address);
+  }
+  upstream_.raw_delete(address);
+}
+
+C10_ALWAYS_INLINE void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, StreamId id) {
+  if (C10_UNLIKELY(id == StreamTable::kNone)) return nullptr;
+  void* address = device.session.try_allocate(Bytes{bytes}, id);
+  if (C10_UNLIKELY(address != nullptr && is_watched())) tell_of_allocation(device, address, bytes);
   return address;
 }
 
@@ -77,21 +113,18 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
   }
   CudaDevice* device = device_for(index);
   if (C10_UNLIKELY(device == nullptr)) return adopt(upstream_.allocate(bytes));
-  std::optional<StreamId> id;
-  const cudaStream_t stream = current_stream(index);
-  void* address = try_arena(*device, bytes, stream, id);
-  if (C10_LIKELY(address != nullptr)) {
-    return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
-  }
-  return allocate_upstream(device, bytes, stream, id);
+  const StreamId id = current_ordinal(*device, index);
+  void* address = try_arena(*device, bytes, id);
+  if (C10_UNLIKELY(address == nullptr)) return allocate_upstream(device, bytes, id);
+  return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
 }
 
 // Optimizer state and the workspaces of cuBLAS are born among activations and gradients and outlive them. In
 // upstream's pool of the default stream they would settle between those, and each would pin a page of holes
 // for good. Upstream keeps a pool for every stream handle, and the default stream has two: null and
 // cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
-void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, cudaStream_t stream) {
-  if (stream != nullptr || !upstream_.isEnabled()) return nullptr;
+void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id) {
+  if (id != StreamId{0} || !upstream_.isEnabled()) return nullptr;
   const SessionState state = device.session.state();
   if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
   // What ops on lists return in a step is scratch: gradients with weight decay, denominators.
@@ -100,19 +133,18 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, cudaS
   return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
 }
 
-c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, cudaStream_t stream,
-                                            std::optional<StreamId> id) {
+c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id) {
   try {
     c10::DataPtr data;
-    if (void* lasting = allocate_lasting(*device, bytes, stream)) {
+    if (void* lasting = allocate_lasting(*device, bytes, id)) {
       data = {lasting, lasting, upstream_.raw_deleter(), c10::Device(c10::kCUDA, device->index)};
       data = adopt(std::move(data));
     } else {
       data = adopt(upstream_.allocate(bytes));
     }
     // A block that did not become ours (caching switched off) would be freed unseen.
-    if (id && data.get_deleter() == &CudaAdaptor::delete_any) {
-      device->session.on_upstream_alloc(data.get(), Bytes{bytes}, *id);
+    if (id != StreamTable::kNone && data.get_deleter() == &CudaAdaptor::delete_any) {
+      device->session.on_upstream_alloc(data.get(), Bytes{bytes}, id);
     }
     return data;
   } catch (c10::OutOfMemoryError& error) {
@@ -132,12 +164,12 @@ void* CudaAdaptor::allocate_on(std::size_t bytes, c10::DeviceIndex index, cudaSt
   const bool ours = active() && pools_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) == 0;
   CudaDevice* device = ours ? device_for(index) : nullptr;
   if (device == nullptr) return upstream_.raw_alloc_with_stream(bytes, stream);
-  std::optional<StreamId> id;
-  if (void* address = try_arena(*device, bytes, stream, id)) return address;
+  const StreamId id = device->port.streams().ordinal_of(stream);
+  if (void* address = try_arena(*device, bytes, id)) return address;
   try {
-    void* address = allocate_lasting(*device, bytes, stream);
+    void* address = allocate_lasting(*device, bytes, id);
     if (address == nullptr) address = upstream_.raw_alloc_with_stream(bytes, stream);
-    if (id) device->session.on_upstream_alloc(address, Bytes{bytes}, *id);
+    if (id != StreamTable::kNone) device->session.on_upstream_alloc(address, Bytes{bytes}, id);
     return address;
   } catch (c10::OutOfMemoryError& error) {
     error.add_context(arena_line(index));
@@ -156,41 +188,13 @@ void* CudaAdaptor::raw_alloc_with_stream(std::size_t bytes, cudaStream_t stream)
   return allocate_on(bytes, current_device(), stream);
 }
 
-void CudaAdaptor::raw_delete(void* address) {
-  if (address == nullptr || free_arena_block(address)) return;
-  note_upstream_free(address);
-  upstream_.raw_delete(address);
-}
-
-bool CudaAdaptor::free_arena_block(void* address) {
-  ArenaEntry* entry = arena_directory().find(address);
-  if (entry == nullptr) return false;
-  const ArenaBlock block = entry->ledger.note_freed(address);
-  TORCH_CHECK(block.rounded > Bytes{0}, "stowage: free of ", address,
-              ", which is not the start of a live block");
-  CudaDevice& device = entry->device;
-  if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
-    report_to_profiler(device, address, -static_cast<std::int64_t>(block.rounded.value()));
-  }
-  trace_free(address);
-  device.session.free(address);
-  return true;
-}
-
-void CudaAdaptor::note_upstream_free(void* address) {
-  const c10::DeviceIndex end = device_end_.load(std::memory_order_acquire);
-  for (c10::DeviceIndex i = 0; i < end; ++i) {
-    CudaDevice* device = devices_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
-    if (device != nullptr) device->session.free(address);
-  }
-}
-
 void CudaAdaptor::record_stream_of(void* address, c10::cuda::CUDAStream stream) {
   if (address == nullptr) return;
-  if (ArenaEntry* entry = arena_directory().find(address)) {
+  if (const ArenaEntry* entry = arena_directory().find(address)) {
     CudaDevice& device = entry->device;
     const std::optional<StreamId> id = device.port.streams().id_of(stream.stream());
-    if (id && *id == entry->ledger.block_at(address).stream) return;  // its own stream's order protects it
+    const std::optional<ArenaBlock> block = device.session.block_at(address);
+    if (!block || id == block->stream) return;  // its own stream's order protects it
     // Without an ordinal there is no fence to wait for, so the work is waited for here. 1024 streams are rare
     // enough.
     if (!id) stream.synchronize();

@@ -57,7 +57,7 @@ void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
   const ArenaEntry* entry = arena_directory().find(address);
   if (entry == nullptr) return upstream_.getBaseAllocation(address, bytes);
   if (bytes != nullptr) *bytes = entry->mapped.load(std::memory_order_relaxed);
-  return entry->ledger.base();
+  return entry->base;
 }
 
 // Pools: while one is open on a device, every request there is upstream's. Where torch does not mark captures
@@ -126,10 +126,10 @@ torch_cuda::ShareableHandle CudaAdaptor::share_malloc_arena(const ArenaEntry& en
       handle.size() > CUDA_IPC_HANDLE_SIZE && handle[handle.size() - CUDA_IPC_HANDLE_SIZE - 1] == kMallocType,
       "stowage: CUDA IPC of planned tensors needs expandable_segments:False in PYTORCH_CUDA_ALLOC_CONF");
   cudaIpcMemHandle_t arena;
-  C10_CUDA_CHECK(cudaIpcGetMemHandle(&arena, entry.ledger.base()));
+  C10_CUDA_CHECK(cudaIpcGetMemHandle(&arena, entry.base));
   handle.replace(handle.size() - CUDA_IPC_HANDLE_SIZE, CUDA_IPC_HANDLE_SIZE,
                  reinterpret_cast<const char*>(&arena), CUDA_IPC_HANDLE_SIZE);
-  return {static_cast<char*>(address) - static_cast<char*>(entry.ledger.base()), std::move(handle)};
+  return {static_cast<char*>(address) - static_cast<char*>(entry.base), std::move(handle)};
 }
 
 std::shared_ptr<void> CudaAdaptor::getIpcDevPtr(std::string handle) {

@@ -4,7 +4,7 @@
 // main().
 #pragma once
 
-#include "plugin/cuda/arena_ledger.h"
+#include "allocator/arena_counters.h"
 #include "plugin/cuda/cuda_port.h"
 #include "plugin/session.h"
 
@@ -17,7 +17,7 @@ struct CudaDevice {
       : index(index_in), port(index_in, *this, upstream, captures, settings), session(port, settings) {}
 
   c10::DeviceIndex index;
-  ArenaCounters counters;
+  allocator::ArenaCounters counters;
   CudaPort port;
   Session session;
 };

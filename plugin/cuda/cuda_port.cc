@@ -88,7 +88,7 @@ Status CudaPort::add_peer(c10::DeviceIndex peer) {
   }
   for (const ArenaEntry* entry : arena_directory().arenas_of(owner_)) {
     const Bytes mapped{entry->mapped.load(std::memory_order_relaxed)};
-    if (Status shared = share(entry->ledger.base(), mapped, peer); !shared) return shared;
+    if (Status shared = share(entry->base, mapped, peer); !shared) return shared;
   }
   return {};
 }

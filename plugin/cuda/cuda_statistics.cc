@@ -7,6 +7,7 @@
 namespace stowage::plugin {
 namespace {
 
+using allocator::Tally;
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 using c10::CachingDeviceAllocator::BlockInfo;

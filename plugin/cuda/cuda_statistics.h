@@ -11,11 +11,13 @@
 
 #include <vector>
 
-#include "plugin/cuda/arena_ledger.h"
+#include "allocator/planned_allocator.h"
 
 namespace stowage::plugin {
 
 struct CudaDevice;
+using allocator::ArenaBlock;
+using allocator::ArenaUse;
 
 /// What a device's arena adds.
 struct ArenaFigures {

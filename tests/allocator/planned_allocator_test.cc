@@ -55,9 +55,9 @@ TEST(PlannedAllocator, CountsBlocksFromAllocationToFreeWithTheirRequestedBytes) 
   ArenaCounters counters;
   const Plan plan = plan_of({entry(1024, Offset(512)), entry(512, Offset(0))});
   PlannedAllocator a(make_arena(FakeAddressBackend(), plan.height, plan.height).value(), {plan}, &counters);
-  void* const first = a.allocate(Bytes(1024), kStream, Bytes(700));
-  EXPECT_EQ(a.allocate(Bytes(4096), kStream, Bytes(4000)), nullptr) << "a miss is not the arena's";
-  void* const second = a.allocate(Bytes(512), kStream, Bytes(512));
+  void* const first = a.allocate(Bytes(700), kStream);
+  EXPECT_EQ(a.allocate(Bytes(4000), kStream), nullptr) << "a miss is not the arena's";
+  void* const second = a.allocate(Bytes(512), kStream);
   ArenaUse use = counters.use();
   EXPECT_EQ(use.blocks[0].current, 2);
   EXPECT_EQ(use.requested_bytes[0].current, 1212);
@@ -165,6 +165,38 @@ TEST(PlannedAllocatorDeathTest, ADoubleFreeEndsTheProcess) {
   a.free(slot);
   EXPECT_DEATH(a.free(slot), "freed twice");
   EXPECT_DEATH(a.release(slot), "not live");
+}
+
+TEST(PlannedAllocator, TellsEveryLiveBlockUntilItsFree) {
+  auto a = make_allocator({plan_of({entry(1024, Offset(512)), entry(512, Offset(0))})});
+  void* const first = a.allocate(Bytes(700), kStream);
+  void* const second = a.allocate(Bytes(512), kStream);
+  const std::vector<ArenaBlock> expected{{Offset(0), Bytes(512), Bytes(512), kStream},
+                                         {Offset(512), Bytes(1024), Bytes(700), kStream}};
+  EXPECT_EQ(a.live_blocks(), expected);
+  EXPECT_EQ(a.block_at(first), expected[1]);
+  EXPECT_EQ(a.block_at(static_cast<char*>(first) + 512), std::nullopt) << "no block begins there";
+  a.hold(first);
+  a.free(first);
+  EXPECT_EQ(a.block_at(first), std::nullopt) << "freed, though a stream still uses it";
+  EXPECT_EQ(a.live_blocks(), std::vector{expected[0]});
+  a.release(first);
+  a.free(second);
+  EXPECT_TRUE(a.live_blocks().empty());
+}
+
+TEST(PlannedAllocator, ABadFreeIsRefusedAndChangesNothing) {
+  auto a = make_allocator({plan_of({entry(1024, Offset(512)), entry(512, Offset(0))})});
+  char* const first = static_cast<char*>(a.allocate(Bytes(1024), kStream));
+  EXPECT_FALSE(a.try_free(first - 512)) << "planned, but not given out";
+  EXPECT_FALSE(a.try_free(first + 512)) << "inside a block";
+  EXPECT_FALSE(a.try_free(first - 513)) << "below the arena";
+  a.hold(first);
+  EXPECT_TRUE(a.try_free(first));
+  EXPECT_FALSE(a.try_free(first)) << "freed, and held by a stream";
+  a.release(first);
+  EXPECT_FALSE(a.try_free(first)) << "freed";
+  EXPECT_EQ(a.live_bytes(), Bytes(0));
 }
 
 TEST(PlannedAllocator, APlanThatIsAddedServesToo) {

@@ -19,7 +19,7 @@ DeviceStats upstream() {
 }
 
 ArenaFigures figures() {
-  ArenaCounters counters;
+  allocator::ArenaCounters counters;
   counters.add(Bytes{2 * kMiB});
   counters.add(Bytes{600});
   counters.add(Bytes{600});

@@ -1,4 +1,4 @@
-#include "plugin/cuda/arena_ledger.h"
+#include "allocator/arena_counters.h"
 
 #include <gtest/gtest.h>
 
@@ -6,43 +6,10 @@
 #include <thread>
 #include <vector>
 
-namespace stowage::plugin {
+namespace stowage::allocator {
 namespace {
 
 constexpr Bytes kMiB{1u << 20};
-char* const kBase = reinterpret_cast<char*>(0x700000000000);
-
-TEST(ArenaLedger, KeepsEveryLiveBlockUntilItsFree) {
-  ArenaLedger ledger(kBase, Bytes{64 * kMiB.value()});
-  ledger.note_allocated(kBase + 512, Bytes{700}, StreamId{3});
-  ledger.note_allocated(kBase + 4096, Bytes{512}, StreamId{0});
-  const std::vector<ArenaBlock> expected{{Offset{512}, Bytes{1024}, Bytes{700}, StreamId{3}},
-                                         {Offset{4096}, Bytes{512}, Bytes{512}, StreamId{0}}};
-  EXPECT_EQ(ledger.live_blocks(kMiB), expected);
-  EXPECT_EQ(ledger.note_freed(kBase + 512), expected[0]);
-  EXPECT_EQ(ledger.live_blocks(kMiB), std::vector{expected[1]});
-  EXPECT_EQ(ledger.note_freed(kBase + 512).rounded, Bytes{0}) << "a second free finds nothing";
-  EXPECT_EQ(ledger.block_at(kBase + 4096), expected[1]);
-}
-
-TEST(ArenaLedger, CoversItsRangeOnly) {
-  const ArenaLedger ledger(kBase, kMiB);
-  EXPECT_TRUE(ledger.covers(kBase));
-  EXPECT_TRUE(ledger.covers(kBase + kMiB.value() - 1));
-  EXPECT_FALSE(ledger.covers(kBase + kMiB.value()));
-  EXPECT_FALSE(ledger.covers(kBase - 1));
-  EXPECT_FALSE(ledger.covers(nullptr));
-}
-
-TEST(ArenaLedger, HoldsBlocksOfManyGibibytes) {
-  ArenaLedger ledger(kBase, Bytes{std::uint64_t{200} << 30});
-  const Bytes huge{(std::uint64_t{100} << 30) + 1};
-  ledger.note_allocated(kBase, huge, StreamId{1023});
-  EXPECT_EQ(ledger.block_at(kBase).requested, huge);
-  EXPECT_EQ(ledger.block_at(kBase).stream, StreamId{1023});
-  ledger.retire();
-  EXPECT_EQ(ledger.block_at(kBase).rounded, Bytes{0});
-}
 
 TEST(ArenaCounters, SplitsByPoolAndKeepsPeaksOfTheSum) {
   ArenaCounters counters;
@@ -97,4 +64,4 @@ TEST(ArenaCounters, ThreadsThatHoldTheLockLoseNothing) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::allocator
