@@ -7,9 +7,6 @@
 namespace stowage::planner::placement {
 namespace {
 
-/// Small problems that cannot reach their bound would else be tried millions of times.
-constexpr int kRounds = 1000;
-
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine, unlike the standard
 /// distributions.
 class Random {
@@ -48,16 +45,23 @@ void raise_offenders(const Instance& instance, const Draft& draft, std::uint64_t
 }  // namespace
 
 bool boost(const Instance& instance, std::vector<std::uint32_t> order, std::uint64_t seed, WorkMeter& meter,
-           Draft& draft) {
+           Draft& draft, BoostBy by, int patience) {
   Random random(seed);
   Draft current;
   const std::uint64_t overhead = 256 + 16 * order.size();  // of sorting and allocating, in units of work
-  for (int round = 0; round < kRounds && draft.height > instance.bound; ++round) {
-    if (!meter.spend(overhead) || !place_in_order(instance, order, Fit::kFirst, meter, current)) break;
-    if (current.height < draft.height) draft = current;
-    raise_offenders(instance, current, instance.bound, random, order);
+  const auto place = [&] {
+    return by == BoostBy::kFirstFit ? place_in_order(instance, order, Fit::kFirst, meter, current)
+                                    : place_lowest_first(instance, order, meter, current);
+  };
+  for (int idle = 0; idle < patience && draft.height > instance.low_enough(); ++idle) {
+    if (!meter.spend(overhead) || !place()) break;
+    if (current.height < draft.height) {
+      draft = current;
+      idle = 0;
+    }
+    raise_offenders(instance, current, instance.low_enough(), random, order);
   }
-  return draft.height <= instance.bound;
+  return draft.height <= instance.low_enough();
 }
 
 }  // namespace stowage::planner::placement

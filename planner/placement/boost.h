@@ -1,8 +1,9 @@
-// Priority boosting: place first-fit by an order; what lies above the bound moves forward in the order;
-// again.
+// Priority boosting: place by an order; what lies above the bound moves forward in the order; again.
 //
 // Why: greedy orders miss the bound by the few pieces that were placed too late. The walk keeps the best
-// draft and goes on from the last one, not from the best, so that it does not stick.
+// draft and goes on from the last one, not from the best, so that it does not stick. It gives up when many
+// rounds in a row brought nothing. The placer is first fit, or lowest-first, which is the faster by far where
+// the instance is flat and finds other placements.
 //
 // Thread safety: pure. Deterministic for a given seed and work share.
 #pragma once
@@ -14,9 +15,13 @@
 
 namespace stowage::planner::placement {
 
-/// Improves on `draft` (of this instance, complete) until the bound is reached or the meter stops it. Returns
-/// true if it reached the bound. `draft` is always complete and never higher than it came.
+/// Which placer makes the drafts.
+enum class BoostBy { kFirstFit, kLowestFirst };
+
+/// Improves on `draft` (of this instance, complete) until it is low enough, `patience` rounds in a row did
+/// not improve it or the meter stops it. Returns true if it is low enough. `draft` is always complete and
+/// never higher than it came.
 bool boost(const Instance& instance, std::vector<std::uint32_t> order, std::uint64_t seed, WorkMeter& meter,
-           Draft& draft);
+           Draft& draft, BoostBy by = BoostBy::kFirstFit, int patience = 250);
 
 }  // namespace stowage::planner::placement

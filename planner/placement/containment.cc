@@ -17,6 +17,22 @@ Containment::Containment(const Instance& instance, std::span<const std::uint32_t
   while (leaves * kLeaf < points_.size()) leaves *= 2;
   nodes_.resize(2 * leaves);
   build(1, 0, static_cast<std::uint32_t>(points_.size()), true);
+  list_starters(instance, order);
+}
+
+void Containment::list_starters(const Instance& instance, std::span<const std::uint32_t> order) {
+  starters_from_.assign(ranks_ + 2, 0);
+  for (const Piece& piece : instance.pieces) ++starters_from_[piece.life.begin + 2];
+  for (std::size_t rank = 2; rank < starters_from_.size(); ++rank)
+    starters_from_[rank] += starters_from_[rank - 1];
+  starters_.resize(order.size());
+  starter_of_.resize(order.size());
+  for (std::uint32_t position = 0; position < order.size(); ++position) {
+    const Life& life = instance.pieces[order[position]].life;
+    const std::uint32_t at = starters_from_[life.begin + 1]++;
+    starters_[at] = {life.end + life.wrapped_end, position};
+    starter_of_[position] = at;
+  }
 }
 
 void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin) {
@@ -48,9 +64,20 @@ void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t l
 std::uint32_t Containment::first_within(const Life& span, std::uint64_t& work) const {
   std::uint32_t best = kNone;
   if (span.begin == 0 && span.end == ranks_) return nodes_[1].earliest;  // all of time: wrapped lives fit too
-  search(1, span.begin, span.end + span.wrapped_end, best, work);
-  if (span.wrapped_end != 0) search(1, 0, span.wrapped_end, best, work);
+  look(span.begin, span.end + span.wrapped_end, best, work);
+  if (span.wrapped_end != 0) look(0, span.wrapped_end, best, work);
   return best;
+}
+
+void Containment::look(std::uint32_t begin, std::uint32_t end, std::uint32_t& best,
+                       std::uint64_t& work) const {
+  const std::uint32_t first = starters_from_[begin];
+  const std::uint32_t last = starters_from_[std::min(end, ranks_)];
+  if (last - first > kFew) return search(1, begin, end, best, work);
+  work += last - first;
+  for (std::uint32_t i = first; i < last; ++i) {
+    if (starters_[i].end <= end) best = std::min(best, starters_[i].position);
+  }
 }
 
 void Containment::search(std::uint32_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t& best,
@@ -78,12 +105,13 @@ void Containment::search(std::uint32_t node, std::uint32_t begin, std::uint32_t 
 
 void Containment::remove(std::uint32_t position) {
   points_[slot_of_[position]].position = kNone;
+  starters_[starter_of_[position]].position = kNone;
   std::uint32_t node = leaf_of_[position];
   nodes_[node].earliest = kNone;
   for (std::uint32_t i = nodes_[node].first; i < nodes_[node].last; ++i) {
     nodes_[node].earliest = std::min(nodes_[node].earliest, points_[i].position);
   }
-  while ((node /= 2) != 0)
+  while ((node /= 2) != 0 && nodes_[node].earliest == position)
     nodes_[node].earliest = std::min(nodes_[2 * node].earliest, nodes_[2 * node + 1].earliest);
 }
 

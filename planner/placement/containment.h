@@ -2,7 +2,8 @@
 //
 // A two-dimensional tree over (begin, end) whose nodes know the earliest waiting position below them; a query
 // takes whole nodes that lie inside and passes over those that cannot improve on what it has. About sqrt(n)
-// nodes at worst, few in practice. Memory is linear.
+// nodes at worst, few in practice. Where few pieces begin in the stretch, and most stretches are short, they
+// are looked at one by one instead. Memory is linear.
 //
 // Thread safety: one thread.
 #pragma once
@@ -41,14 +42,25 @@ class Containment {
   static constexpr std::uint32_t kLeaf = 8;  ///< points in a leaf, at most
 
   void build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin);
+  struct Starter {
+    std::uint32_t end;  ///< beyond `ranks_` for wrapped lives
+    std::uint32_t position;
+  };
+  static constexpr std::uint32_t kFew = 32;  ///< pieces that begin in a stretch, to be looked at one by one
+
+  void list_starters(const Instance& instance, std::span<const std::uint32_t> order);
+  void look(std::uint32_t begin, std::uint32_t end, std::uint32_t& best, std::uint64_t& work) const;
   void search(std::uint32_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t& best,
               std::uint64_t& work) const;
 
   std::uint32_t ranks_;
   std::vector<Point> points_;
-  std::vector<Node> nodes_;             ///< children of n are 2n and 2n + 1; the root is 1
-  std::vector<std::uint32_t> leaf_of_;  ///< by position
-  std::vector<std::uint32_t> slot_of_;  ///< by position: index in points_
+  std::vector<Node> nodes_;                   ///< children of n are 2n and 2n + 1; the root is 1
+  std::vector<std::uint32_t> leaf_of_;        ///< by position
+  std::vector<std::uint32_t> slot_of_;        ///< by position: index in points_
+  std::vector<Starter> starters_;             ///< waiting or not, by begin
+  std::vector<std::uint32_t> starters_from_;  ///< by rank: the first that begins there or later
+  std::vector<std::uint32_t> starter_of_;     ///< by position
 };
 
 }  // namespace stowage::planner::placement

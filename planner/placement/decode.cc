@@ -1,14 +1,14 @@
 #include "planner/placement/decode.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "planner/placement/containment.h"
 #include "planner/placement/offset_index.h"
-#include "planner/placement/terrain.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -28,6 +28,36 @@ double leading_key(const Piece& piece, Key key) {
       return -static_cast<double>(piece.birth + piece.duration);
   }
   return 0;
+}
+
+/// Sorts by keys, least first, equals as they stand: by digits, but for those in which no two keys differ.
+void sort_stably(std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& key_of) {
+  const auto less = [&](std::uint32_t a, std::uint32_t b) { return key_of[a] < key_of[b]; };
+  if (std::is_sorted(order.begin(), order.end(), less)) return;
+  constexpr unsigned kBits = 11;
+  constexpr std::uint64_t kMask = (1u << kBits) - 1;
+  if (order.size() < kMask) {
+    std::stable_sort(order.begin(), order.end(), less);
+    return;
+  }
+  std::uint64_t differ = 0;
+  for (std::uint32_t i : order) differ |= key_of[i] ^ key_of[order.front()];
+  std::vector<std::uint32_t> sorted(order.size());
+  for (unsigned shift = 0; shift < 64; shift += kBits) {
+    if (((differ >> shift) & kMask) == 0) continue;
+    std::array<std::uint32_t, kMask + 1> from{};
+    for (std::uint32_t i : order) ++from[(key_of[i] >> shift) & kMask];
+    std::uint32_t before = 0;
+    for (std::uint32_t& count : from) before += std::exchange(count, before);
+    for (std::uint32_t i : order) sorted[from[(key_of[i] >> shift) & kMask]++] = i;
+    order.swap(sorted);
+  }
+}
+
+/// Integers in the order of the numbers.
+std::uint64_t ordered_bits(double number) {
+  const auto bits = std::bit_cast<std::uint64_t>(number);
+  return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
 }
 
 OffsetIndex index_with_obstacles(const Instance& instance) {
@@ -55,32 +85,6 @@ void settle(const Instance& instance, std::uint32_t piece, std::uint64_t offset,
 }
 
 bool wraps(const Piece& piece) { return piece.life.wrapped_end != 0; }
-
-/// On closed ground: fills the lowest plateau with the first waiting piece that lies within it; a plateau
-/// that none fits is given up to the height of its lower neighbour.
-bool fill_plateaus(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
-                   Draft& draft) {
-  Containment waiting(instance, order);
-  Terrain terrain(instance.ranks, instance.floor,
-                  std::any_of(instance.pieces.begin(), instance.pieces.end(), wraps));
-  for (std::size_t left = order.size(); left > 0;) {
-    const Plateau plateau = terrain.lowest();
-    std::uint64_t work = 16;
-    const std::uint32_t position = waiting.first_within(plateau.span, work);
-    if (!meter.spend(work)) return false;
-    if (position == Containment::kNone) {
-      terrain.raise(plateau.span, plateau.next);
-      continue;
-    }
-    const Piece& piece = instance.pieces[order[position]];
-    const std::uint64_t offset = align_up(plateau.height, piece.alignment);
-    waiting.remove(position);
-    terrain.raise(piece.life, offset + piece.size);
-    settle(instance, order[position], offset, draft);
-    --left;
-  }
-  return true;
-}
 
 /// Among obstacles: positions only rise as pieces are placed, so a heap entry that is out of date is
 /// refreshed when it comes up.
@@ -115,14 +119,15 @@ bool fill_gaps(const Instance& instance, std::span<const std::uint32_t> order, W
 std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key) {
   std::vector<std::uint32_t> order(instance.pieces.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::vector<double> leading(order.size());
-  for (std::uint32_t i : order) leading[i] = leading_key(instance.pieces[i], key);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    const Piece& x = instance.pieces[a];
-    const Piece& y = instance.pieces[b];
-    return std::tuple(leading[a], y.size, y.duration, x.birth, a) <
-           std::tuple(leading[b], x.size, x.duration, y.birth, b);
-  });
+  std::vector<std::uint64_t> keys(order.size());
+  const auto sort_by = [&](const auto& key_of) {
+    std::transform(instance.pieces.begin(), instance.pieces.end(), keys.begin(), key_of);
+    sort_stably(order, keys);
+  };
+  sort_by([](const Piece& piece) { return piece.birth; });
+  sort_by([](const Piece& piece) { return ~piece.duration; });
+  sort_by([](const Piece& piece) { return ~piece.size; });
+  sort_by([key](const Piece& piece) { return ordered_bits(leading_key(piece, key)); });
   return order;
 }
 
@@ -133,10 +138,36 @@ bool place_in_order(const Instance& instance, std::span<const std::uint32_t> ord
   for (std::uint32_t piece : order) {
     const Piece& p = instance.pieces[piece];
     std::uint64_t work = 1;
-    const std::uint64_t offset = fit == Fit::kFirst ? index.first_fit(p, work) : index.best_fit(p, work);
+    const std::uint64_t offset = !p.solid() ? index.first_fit(instance.parts_of(p), p.alignment, work)
+                                 : fit == Fit::kFirst ? index.first_fit(p, work)
+                                                      : index.best_fit(p, work);
     if (!meter.spend(work)) return draft.offsets.clear(), false;
-    index.insert(p.life, offset, p.size);
+    index.insert(instance, p, offset);
     settle(instance, piece, offset, draft);
+  }
+  return true;
+}
+
+/// Fills each plateau with the first waiting piece that lies within it; one that none fits is given up to the
+/// height of its lower neighbour.
+bool place_on_terrain(const Instance& instance, std::span<const std::uint32_t> order, Terrain& terrain,
+                      WorkMeter& meter, Draft& draft) {
+  Containment waiting(instance, order);
+  for (std::size_t left = order.size(); left > 0;) {
+    const Plateau plateau = terrain.lowest();
+    std::uint64_t work = 16;
+    const std::uint32_t position = waiting.first_within(plateau.span, work);
+    if (!meter.spend(work)) return false;
+    if (position == Containment::kNone) {
+      terrain.raise(plateau.span, plateau.next);
+      continue;
+    }
+    const Piece& piece = instance.pieces[order[position]];
+    const std::uint64_t offset = align_up(plateau.height, piece.alignment);
+    waiting.remove(position);
+    terrain.raise(piece.life, offset + piece.size);
+    settle(instance, order[position], offset, draft);
+    --left;
   }
   return true;
 }
@@ -144,8 +175,14 @@ bool place_in_order(const Instance& instance, std::span<const std::uint32_t> ord
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft) {
   begin_draft(instance, draft);
-  const bool done = instance.flat() ? fill_plateaus(instance, order, meter, draft)
-                                    : fill_gaps(instance, order, meter, draft);
+  bool done = false;
+  if (instance.flat()) {
+    Terrain terrain(instance.ranks, instance.floor,
+                    std::any_of(instance.pieces.begin(), instance.pieces.end(), wraps));
+    done = place_on_terrain(instance, order, terrain, meter, draft);
+  } else {
+    done = fill_gaps(instance, order, meter, draft);
+  }
   if (!done) draft.offsets.clear();
   return done;
 }

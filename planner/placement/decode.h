@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "planner/placement/instance.h"
+#include "planner/placement/terrain.h"
 #include "planner/placement/work.h"
 
 namespace stowage::planner::placement {
@@ -33,13 +34,20 @@ enum class Key { kSize, kArea, kDuration, kBirth, kEnd };
 /// begins.
 std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key);
 
-/// Places pieces one by one where they fit among those before them. False when the meter stopped it.
+/// Places pieces one by one where they fit among those before them, and in their gaps. A piece with gaps
+/// takes the first fit whatever `fit` says. False when the meter stopped it.
 bool place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit, WorkMeter& meter,
                     Draft& draft);
 
 /// Always places the piece that can lie lowest on what is there; among equals the one earlier in `order`.
-/// False when the meter stopped it.
+/// Near O(n log n) if the instance is flat. Pieces with gaps are taken for solid ones. False when the meter
+/// stopped it.
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft);
+
+/// The same on a terrain of the caller's, which it raises. Requires: draft.offsets has a place for each
+/// piece; draft.height is that of what is there.
+bool place_on_terrain(const Instance& instance, std::span<const std::uint32_t> order, Terrain& terrain,
+                      WorkMeter& meter, Draft& draft);
 
 }  // namespace stowage::planner::placement

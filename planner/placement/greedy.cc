@@ -4,12 +4,22 @@
 #include <numeric>
 
 #include "planner/placement/boost.h"
+#include "planner/placement/fold.h"
 #include "planner/placement/instance.h"
 #include "planner/placement/offset_index.h"
+#include "planner/placement/online.h"
 #include "planner/placement/portfolio.h"
 
 namespace stowage::planner::placement {
 namespace {
+
+/// Members of the first round that no work limit stops, so that there is always a result, and a good one as a
+/// rule: the online one, the folded one and a lowest-first, all near O(n log n).
+constexpr std::size_t kUnlimited = 3;
+/// Pieces from which on cutting time pays.
+constexpr std::size_t kWorthFolding = 20'000;
+/// Pieces times obstacles up to which lowest-first is tried among obstacles: it is quadratic there.
+constexpr std::size_t kFewAmongObstacles = 20'000;
 
 struct Placed {
   Draft draft;
@@ -30,19 +40,37 @@ Member lowest_first(const Instance& instance, const char* name, Key key) {
 }
 
 /// In order of rank: the cheap ones first. Lowest-first is cheap only without obstacles.
-std::vector<Member> first_round(const Instance& instance) {
-  std::vector<Member> lowest = {lowest_first(instance, "lowest-first/lifetime", Key::kDuration),
-                                lowest_first(instance, "lowest-first/area", Key::kArea),
-                                lowest_first(instance, "lowest-first/size", Key::kSize)};
-  std::vector<Member> members = {in_order(instance, "first-fit/size", Key::kSize, Fit::kFirst),
-                                 in_order(instance, "first-fit/lifetime", Key::kDuration, Fit::kFirst),
-                                 in_order(instance, "first-fit/area", Key::kArea, Fit::kFirst),
-                                 in_order(instance, "best-fit/size", Key::kSize, Fit::kBest),
-                                 in_order(instance, "best-fit/area", Key::kArea, Fit::kBest),
-                                 in_order(instance, "best-fit/lifetime", Key::kDuration, Fit::kBest),
-                                 in_order(instance, "best-fit/birth", Key::kBirth, Fit::kBest),
-                                 in_order(instance, "first-fit/birth", Key::kBirth, Fit::kFirst)};
-  members.insert(instance.flat() ? members.begin() : members.end(), lowest.begin(), lowest.end());
+std::vector<Member> first_round(const Instance& instance, const GreedyOptions& options) {
+  std::vector<Member> members;
+  const auto add = [&members](bool wanted, std::vector<Member> more) {
+    if (wanted) members.insert(members.end(), more.begin(), more.end());
+  };
+  add(options.online && instance.flat(), {{"online best-fit", [&instance](WorkMeter& meter, Draft& draft) {
+                                             return place_online(instance, meter, draft);
+                                           }}});
+  add(options.folding && instance.flat() && instance.pieces.size() >= kWorthFolding,
+      {{"folded lowest-first", [&instance](WorkMeter& meter, Draft& draft) {
+          return place_folded(instance, Key::kDuration, meter, draft);
+        }}});
+  add(options.lowest_first && instance.flat(),
+      {lowest_first(instance, "lowest-first/lifetime", Key::kDuration),
+       lowest_first(instance, "lowest-first/area", Key::kArea),
+       lowest_first(instance, "lowest-first/size", Key::kSize),
+       lowest_first(instance, "lowest-first/birth", Key::kBirth),
+       lowest_first(instance, "lowest-first/end", Key::kEnd)});
+  add(options.first_fit || members.empty(),
+      {in_order(instance, "first-fit/size", Key::kSize, Fit::kFirst),
+       in_order(instance, "first-fit/lifetime", Key::kDuration, Fit::kFirst),
+       in_order(instance, "first-fit/area", Key::kArea, Fit::kFirst),
+       in_order(instance, "first-fit/birth", Key::kBirth, Fit::kFirst)});
+  add(options.best_fit, {in_order(instance, "best-fit/size", Key::kSize, Fit::kBest),
+                         in_order(instance, "best-fit/area", Key::kArea, Fit::kBest),
+                         in_order(instance, "best-fit/lifetime", Key::kDuration, Fit::kBest),
+                         in_order(instance, "best-fit/birth", Key::kBirth, Fit::kBest)});
+  const bool few = instance.pieces.size() * instance.obstacles.size() < kFewAmongObstacles;
+  add(options.lowest_first && !instance.flat() && few,
+      {lowest_first(instance, "lowest-first/lifetime", Key::kDuration),
+       lowest_first(instance, "lowest-first/size", Key::kSize)});
   return members;
 }
 
@@ -55,37 +83,59 @@ std::vector<std::uint32_t> order_by_offset(const Draft& draft) {
   return order;
 }
 
-std::vector<Member> second_round(const Instance& instance, const Draft& best) {
-  const std::vector<std::pair<const char*, std::vector<std::uint32_t>>> starts = {
-      {"boost/size", sorted_order(instance, Key::kSize)},
-      {"boost/area", sorted_order(instance, Key::kArea)},
-      {"boost/lifetime", sorted_order(instance, Key::kDuration)},
-      {"boost/best", order_by_offset(best)}};
+Member booster(const Instance& instance, const Draft& best, const char* name,
+               const std::vector<std::uint32_t>& order, std::uint64_t seed, BoostBy by) {
+  return {name, [&instance, &best, order, seed, by](WorkMeter& meter, Draft& draft) {
+            draft = best;
+            boost(instance, order, seed, meter, draft, by);
+            return true;
+          }};
+}
+
+std::vector<Member> second_round(const Instance& instance, const Draft& best, const GreedyOptions& options) {
+  const bool lowest = options.lowest_first && instance.flat();
+  const auto by_size = sorted_order(instance, Key::kSize);
+  const auto by_area = sorted_order(instance, Key::kArea);
+  const auto by_lifetime = sorted_order(instance, Key::kDuration);
+  const auto by_birth = sorted_order(instance, Key::kBirth);
+  const auto by_offset = order_by_offset(best);
   std::vector<Member> members;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
-    for (const auto& [name, order] : starts) {
-      members.push_back({name, [&instance, &best, order = order, seed](WorkMeter& meter, Draft& draft) {
-                           draft = best;
-                           boost(instance, order, seed, meter, draft);
-                           return true;
-                         }});
+    if (lowest) {
+      for (const auto& [name, order] : {std::pair{"boost-lowest/lifetime", &by_lifetime},
+                                        {"boost-lowest/area", &by_area},
+                                        {"boost-lowest/birth", &by_birth},
+                                        {"boost-lowest/size", &by_size}})
+        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kLowestFirst));
+    }
+    if (options.first_fit || !lowest) {
+      for (const auto& [name, order] : {std::pair{"boost/size", &by_size},
+                                        {"boost/area", &by_area},
+                                        {"boost/lifetime", &by_lifetime},
+                                        {"boost/best", &by_offset}})
+        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kFirstFit));
     }
   }
   return members;
 }
 
+bool within(std::uint64_t height, const Instance& instance, double tolerance) {
+  return height <= instance.low_enough() ||
+         static_cast<double>(height) <= static_cast<double>(instance.bound) * (1 + tolerance);
+}
+
 std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options) {
-  const std::vector<Member> members = first_round(instance);
+  const std::vector<Member> members = first_round(instance, options);
   const std::uint64_t limit = options.limits.work_limit;
   auto first =
-      run_portfolio(instance, members, options.limits, limit / members.size(), false, options.threads);
+      run_portfolio(instance, members, options.limits, limit / members.size(), kUnlimited, options.threads);
   if (!first) return std::nullopt;
   Placed placed{std::move(first->draft), members[first->winner].name, first->work};
-  if (placed.draft.height <= instance.bound || !options.boosting || options.limits.over()) return placed;
+  if (within(placed.draft.height, instance, options.tolerance) || !options.boosting || options.limits.over())
+    return placed;
   const std::uint64_t left = limit > placed.work ? limit - placed.work : 0;
-  const std::vector<Member> boosters = second_round(instance, placed.draft);
-  auto second =
-      run_portfolio(instance, boosters, options.limits, left / boosters.size(), true, options.threads);
+  const std::vector<Member> boosters = second_round(instance, placed.draft, options);
+  auto second = run_portfolio(instance, boosters, options.limits, left / boosters.size(), 0, options.threads);
   if (!second) return placed;
   placed.work += second->work;
   if (second->draft.height >= placed.draft.height) return placed;
@@ -181,9 +231,11 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   Solution solution;
   place_given(problem, solution);
   std::vector<std::uint32_t> done;
-  for (std::uint32_t stream_class : class_order(problem)) {
+  const std::vector<std::uint32_t> classes = class_order(problem);
+  for (std::uint32_t stream_class : classes) {
     const auto taken = held_by_others(problem, solution, done, stream_class);
-    const Instance instance = build_instance(problem, stream_class, taken);
+    Instance instance = build_instance(problem, stream_class, taken);
+    if (problem.capacity && stream_class == classes.back()) instance.goal = problem.capacity->value();
     if (Status status = check_obstacles(instance); !status) return status.error();
     done.push_back(stream_class);
     if (instance.pieces.empty()) continue;

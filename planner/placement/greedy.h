@@ -1,9 +1,11 @@
 // The first placer: a portfolio of greedy orders, then priority boosting of the best, in parallel.
 //
 // Two rounds for each stream class. In the first every order is tried once; in the second the best drafts are
-// boosted with several seeds. Members run as TBB tasks and have ranks: the winner is the best-ranked one of
-// least height, and a member that reaches the bound stops only those ranked after it. So the result does not
-// depend on the number of threads or on who is faster; only a stop, a deadline or other limits change it.
+// boosted with several seeds, until many rounds in a row bring nothing. A capacity ends the search at the
+// first placement that fits it (with several stream classes only for the last of them). Members run as TBB
+// tasks and have ranks: the winner is the best-ranked one of least height, and a member that reaches the
+// bound stops only those ranked after it. So the result does not depend on the number of threads or on who is
+// faster; only a stop, a deadline or other limits change it.
 //
 // Stream classes are stacked from the largest to the smallest; each sees the addresses of those before it,
 // and the fixed items of those after it, as held at all times.
@@ -20,6 +22,13 @@ struct GreedyOptions {
   Limits limits;
   int threads = 0;       ///< most threads to use, the caller included; 0: as many as TBB thinks right
   bool boosting = true;  ///< the second round
+  /// How far above the bound a height may be, as a share of it, for the second round to be left out.
+  double tolerance = 0;
+  bool online = true;        ///< best fit in order of birth, as the first answer
+  bool folding = true;       ///< time cut into stretches, alike ones placed once, in large problems
+  bool lowest_first = true;  ///< in both rounds
+  bool first_fit = true;     ///< in both rounds; left on, whatever is said, where nothing else can be used
+  bool best_fit = true;      ///< in the first round
 };
 
 /// Places all items. Errors: kInvalidArgument (check_problem, or fixed items overlap), kCancelled, kTimeout

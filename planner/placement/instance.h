@@ -12,6 +12,7 @@
 // Thread safety: immutable after build(); shared by all members of a portfolio.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -70,6 +71,7 @@ struct Instance {
   std::vector<Obstacle> obstacles;  ///< in place before any piece, by offset
   std::uint32_t ranks = 0;          ///< number of ranks; every span lies in [0, ranks)
   std::uint64_t bound = 0;          ///< no placement of pieces and obstacles is lower, in bytes
+  std::uint64_t goal = 0;           ///< a placement this low will do, if that is above the bound
   std::uint64_t floor = 0;          ///< [0, floor) is held by obstacles at all times, in bytes
   std::size_t floor_obstacles = 0;  ///< how many obstacles make the floor
 
@@ -77,6 +79,9 @@ struct Instance {
   [[nodiscard]] std::span<const Part> parts_of(const Piece& piece) const {
     return std::span<const Part>(parts).subspan(piece.first_part, piece.part_count);
   }
+
+  /// Height at which there is no reason to go on.
+  [[nodiscard]] std::uint64_t low_enough() const { return std::max(bound, goal); }
 
   /// True if the obstacles are no more than the floor, so that whatever is placed bottom-up has a closed
   /// underside.

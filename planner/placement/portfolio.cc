@@ -3,6 +3,7 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <atomic>
 #include <limits>
 #include <system_error>
 
@@ -23,13 +24,13 @@ void lower_to(Race& race, std::uint32_t rank) {
   }
 }
 
-PortfolioResult choose(std::vector<Outcome>& outcomes, std::uint64_t bound) {
+PortfolioResult choose(std::vector<Outcome>& outcomes, std::uint64_t goal) {
   PortfolioResult result;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     result.heights.push_back(outcomes[i].height());
     if (outcomes[i].height() < outcomes[result.winner].height()) result.winner = i;
   }
-  const bool reached = outcomes[result.winner].height() <= bound;
+  const bool reached = outcomes[result.winner].height() <= goal;
   for (std::size_t i = 0; i < outcomes.size() && (!reached || i <= result.winner); ++i)
     result.work += outcomes[i].work;
   result.draft = std::move(outcomes[result.winner].draft);
@@ -46,8 +47,11 @@ void for_each_rank(std::uint32_t count, int threads, const std::function<void(st
   try {
     tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads, 1,
                           tbb::task_arena::priority::low);
+    std::atomic<std::uint32_t> next{0};  // whoever is free takes the next rank, not a far one
     arena.execute([&] {
-      tbb::parallel_for(std::uint32_t{0}, count, std::uint32_t{1}, body, tbb::simple_partitioner());
+      tbb::parallel_for(
+          std::uint32_t{0}, count, std::uint32_t{1}, [&](std::uint32_t) { body(next.fetch_add(1)); },
+          tbb::simple_partitioner());
     });
   } catch (const std::system_error&) {
     serial();  // no thread to be had: the same result, later
@@ -55,19 +59,19 @@ void for_each_rank(std::uint32_t count, int threads, const std::function<void(st
 }
 
 std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std::vector<Member>& members,
-                                             const Limits& limits, std::uint64_t share, bool first_is_limited,
+                                             const Limits& limits, std::uint64_t share, std::size_t unlimited,
                                              int threads) {
   if (members.empty()) return std::nullopt;
   Race race{std::numeric_limits<std::uint32_t>::max()};
   std::vector<Outcome> outcomes(members.size());
   for_each_rank(static_cast<std::uint32_t>(members.size()), threads, [&](std::uint32_t rank) {
     if (race.load(std::memory_order_relaxed) < rank) return;
-    WorkMeter meter(limits, rank == 0 && !first_is_limited ? kNoHeight : share, race, rank);
+    WorkMeter meter(limits, rank < unlimited ? kNoHeight : share, race, rank);
     if (!members[rank].run(meter, outcomes[rank].draft)) outcomes[rank].draft.offsets.clear();
     outcomes[rank].work = meter.used();
-    if (outcomes[rank].height() <= instance.bound) lower_to(race, rank);
+    if (outcomes[rank].height() <= instance.low_enough()) lower_to(race, rank);
   });
-  PortfolioResult result = choose(outcomes, instance.bound);
+  PortfolioResult result = choose(outcomes, instance.low_enough());
   if (result.heights[result.winner] == kNoHeight) return std::nullopt;
   return result;
 }

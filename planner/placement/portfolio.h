@@ -1,4 +1,5 @@
-// Runs ranked members on one instance, in parallel, with a result that does not depend on timing.
+// Runs ranked members on one instance, in parallel and begun in order of rank, with a result that does not
+// depend on timing.
 //
 // Thread safety: run_portfolio is reentrant; members must be pure.
 #pragma once
@@ -27,9 +28,10 @@ struct PortfolioResult {
 };
 
 /// The least height of all members, of equals the one that stands first. Empty if none has a result. `share`
-/// is each member's work limit; the first one is held to it only if `first_is_limited`.
+/// is each member's work limit, which the first `unlimited` are not held to. A member that reaches the
+/// instance's low_enough() stops those ranked after it.
 std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std::vector<Member>& members,
-                                             const Limits& limits, std::uint64_t share, bool first_is_limited,
+                                             const Limits& limits, std::uint64_t share, std::size_t unlimited,
                                              int threads);
 
 /// Calls body(0 .. count-1), in parallel where threads can be had; `threads` as in GreedyOptions.

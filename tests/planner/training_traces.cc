@@ -32,12 +32,15 @@ class Run {
     if (batch_ != kNone) builder_.free(batch_);
     batch_ = batch;
     if (job_.zero_grad == ZeroGrad::kBeforeForward) zero_grad();
-    forward();
-    const std::uint32_t loss = builder_.alloc(4);
-    if (loss_ != kNone) builder_.free(loss_);
-    loss_ = loss;
-    if (job_.zero_grad == ZeroGrad::kBeforeBackward) zero_grad();
-    backward();
+    for (int step = 0; step < job_.micro_batches; ++step) {
+      eighths_ = job_.varied ? 4 + (static_cast<std::uint32_t>(step) * 2654435761u >> 7) % 5 : 8;
+      forward();
+      const std::uint32_t loss = builder_.alloc(4);
+      if (loss_ != kNone) builder_.free(loss_);
+      loss_ = loss;
+      if (job_.zero_grad == ZeroGrad::kBeforeBackward && step == 0) zero_grad();
+      backward();
+    }
     optimizer();
     if (job_.zero_grad == ZeroGrad::kAfterStep) zero_grad();
     builder_.mark();
@@ -49,9 +52,9 @@ class Run {
     saved_.assign(n, kNone);
     for (std::size_t i = 0; i < n; ++i) {
       const Layer& layer = job_.layers[i];
-      outputs_[i] = builder_.alloc(layer.output);
-      if (layer.saved != 0) saved_[i] = builder_.alloc(layer.saved);
-      with_workspace(layer.workspace);
+      outputs_[i] = activation(layer.output);
+      if (layer.saved != 0) saved_[i] = activation(layer.saved);
+      with_workspace(layer.workspace * eighths_ / 8);
       if (i > 0 && !job_.layers[i - 1].saves_output && job_.layers[i - 1].skip_to < 0)
         release(outputs_[i - 1]);
     }
@@ -60,21 +63,25 @@ class Run {
   void backward() {
     const std::size_t n = job_.layers.size();
     std::vector<std::uint32_t> skip_grads(n, kNone);
-    std::uint32_t grad = builder_.alloc(job_.layers[n - 1].output);
+    std::uint32_t grad = activation(job_.layers[n - 1].output);
     for (std::size_t i = n; i-- > 0;) {
       const Layer& layer = job_.layers[i];
       if (skip_grads[i] != kNone) {  // the gradients of both readers are added out of place
-        const std::uint32_t sum = builder_.alloc(layer.output);
+        const std::uint32_t sum = activation(layer.output);
         release(skip_grads[i]);
         release(grad);
         grad = sum;
       }
-      const std::uint32_t below = i > 0 ? builder_.alloc(job_.layers[i - 1].output) : kNone;
-      with_workspace(layer.workspace);
-      if (layer.weight != 0) weight_grads_[i] = builder_.alloc(layer.weight);
+      const std::uint32_t below = i > 0 ? activation(job_.layers[i - 1].output) : kNone;
+      with_workspace(layer.workspace * eighths_ / 8);
+      if (weight_grads_[i] != kNone) {
+        with_workspace(layer.weight);  // added to what is there
+      } else if (layer.weight != 0) {
+        weight_grads_[i] = builder_.alloc(layer.weight);
+      }
       for (std::size_t j = 0; j < i; ++j) {
         if (job_.layers[j].skip_to == static_cast<int>(i))
-          skip_grads[j] = builder_.alloc(job_.layers[j].output);
+          skip_grads[j] = activation(job_.layers[j].output);
       }
       release(grad);
       release(saved_[i]);
@@ -99,6 +106,7 @@ class Run {
   void zero_grad() {
     for (std::uint32_t& grad : weight_grads_) release(grad);
   }
+  std::uint32_t activation(std::uint64_t bytes) { return builder_.alloc(bytes * eighths_ / 8); }
   void with_workspace(std::uint64_t bytes) {
     if (bytes != 0) builder_.free(builder_.alloc(bytes));
   }
@@ -112,6 +120,7 @@ class Run {
   std::vector<std::uint32_t> outputs_, saved_, weight_grads_, previous_list_;
   std::uint32_t batch_ = kNone;
   std::uint32_t loss_ = kNone;
+  std::uint64_t eighths_ = 8;  ///< length of this micro-batch
 };
 
 constexpr std::uint64_t kFloat = 4;
@@ -306,6 +315,17 @@ Job lstm() {
 
 std::vector<Job> zoo() {
   return {resnet50(), googlenet(), unet(), vgg16(), mobilenet_v2(), vit_b(), gpt2(), llama(), bert(), lstm()};
+}
+
+Job gpt_in_micro_batches(std::size_t buffers, int blocks, bool varied) {
+  Job job = transformer("gpt_in_micro_batches", 2 * 1024, 1600, blocks, 50257, 6400, true);
+  job.varied = varied;
+  job.micro_batches = 2;
+  const std::size_t two = training_trace(job).buffers.size();
+  job.micro_batches = 3;
+  const std::size_t one = (training_trace(job).buffers.size() - two) / 3;
+  job.micro_batches = static_cast<int>(std::max(buffers / one, std::size_t{1}));
+  return job;
 }
 
 Job random_job(std::size_t buffers, std::uint64_t seed) {

@@ -31,6 +31,8 @@ struct Job {
       2;                    ///< lists of temporaries as large as the parameters, made by a foreach optimizer
   std::uint64_t batch = 0;  ///< bytes of the input, replaced each iteration while the old one is alive
   std::uint32_t streams = 1;  ///< the batch is copied on another stream if 2
+  int micro_batches = 1;      ///< forward and backward so often an iteration; gradients accumulate
+  bool varied = false;        ///< micro-batches are of different lengths, and so are their activations
 };
 
 /// A trace of `iterations` (>= 3) iterations, the last two of which are the steady windows.
@@ -48,6 +50,9 @@ Job llama();
 Job bert();
 Job lstm();
 std::vector<Job> zoo();
+
+/// A GPT of `blocks` blocks with as many micro-batches as make about `buffers` allocations an iteration.
+Job gpt_in_micro_batches(std::size_t buffers, int blocks, bool varied);
 
 /// About `buffers` allocations an iteration, sizes random but the same for the same seed.
 Job random_job(std::size_t buffers, std::uint64_t seed);
