@@ -26,11 +26,15 @@ def names() -> list[str]:
 
 
 def build(name: str, size: str = "small", device: str | torch.device = "cpu") -> Job:
-    """The job `name` at its start, always from the same seed. Raises ValueError for an unknown name or size."""
+    """The job `name` at its start, always from the same seed. Raises ValueError for an unknown name or size.
+
+    Full-size models are made on the device itself: on the CPU that takes seconds.
+    """
     if name not in _builders or size not in SIZES:
         raise ValueError(f"no job {name!r} in size {size!r}; names: {', '.join(_builders)}; sizes: {', '.join(SIZES)}")
     torch.manual_seed(SEED)
-    return _builders[name](size, torch.device(device))
+    with torch.device(device if size == "full" else "cpu"):
+        return _builders[name](size, torch.device(device))
 
 
 def _register(name: str):
@@ -46,15 +50,16 @@ def _pick(size: str, small, full):
 
 # -- made data ---------------------------------------------------------------------------------------------------------
 
-def _images(batch: int, side: int, classes: int, channels: int = 3, count: int = 2) -> list[Batch]:
+def _images(batch: int, side: int | tuple[int, int], classes: int, channels: int = 3, count: int = 2) -> list[Batch]:
+    height, width = side if isinstance(side, tuple) else (side, side)
     draw = torch.Generator().manual_seed(SEED)
-    return [(torch.randn(batch, channels, side, side, generator=draw),
-             torch.randint(classes, (batch,), generator=draw)) for _ in range(count)]
+    return [(torch.randn(batch, channels, height, width, generator=draw, device="cpu"),
+             torch.randint(classes, (batch,), generator=draw, device="cpu")) for _ in range(count)]
 
 
 def _tokens(batch: int, length: int, vocabulary: int, count: int = 2) -> list[Batch]:
     draw = torch.Generator().manual_seed(SEED)
-    return [(torch.randint(vocabulary, (batch, length), generator=draw),) for _ in range(count)]
+    return [(torch.randint(vocabulary, (batch, length), generator=draw, device="cpu"),) for _ in range(count)]
 
 
 # -- losses ------------------------------------------------------------------------------------------------------------
@@ -147,7 +152,8 @@ def _mobilenet_v2(size, device):
 def _vit_b(size, device):
     from torchvision.models import VisionTransformer
     image, patch, layers, heads, width = _pick(size, (32, 8, 3, 4, 64), (224, 16, 12, 12, 768))
-    model = VisionTransformer(image, patch, layers, heads, width, 4 * width, dropout=0.1, num_classes=_classes(size))
+    with torch.device("cpu"):  # PyTorch compiles a CUDA kernel for its truncated normal distribution at run time
+        model = VisionTransformer(image, patch, layers, heads, width, 4 * width, dropout=0.1, num_classes=_classes(size))
     return _adamw_job("vit_b", device, model, _images(_pick(size, 4, 64), image, _classes(size)), _classify)
 
 

@@ -52,7 +52,8 @@ def memory_figures(device: str) -> dict:
 
 def run(arguments: argparse.Namespace, on_event: Callable[[str], None]) -> dict:
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(not arguments.any_algorithm, warn_only=True)
+    if not arguments.any_algorithm:
+        torch.use_deterministic_algorithms(True, warn_only=True)
     on_event("start")
     job = models.build(arguments.model, arguments.size, arguments.device)
     on_event("built")

@@ -1,21 +1,24 @@
 """Full-size jobs of the zoo on the simulated device, in the steady state: what they hold and what they call.
 
-    figures = measure("gpt2", "stowage")      # or "native", "expandable", or one of harness.CUDA_DOORS
+    figures = measure("gpt2", "stowage")      # or "native", "expandable", or one of DOORS
 
 Each job runs in a process of its own, so that no job inherits another's memory. Sizes and order of allocations are those
 of the real job; times are not.
 """
 
+import subprocess
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.zoo import harness
 
+DOORS = ("entry_point", "preload", "pluggable", "enable_before", "enable_after")
 MODELS = ("resnet50", "googlenet", "unet", "vgg16", "mobilenet_v2", "vit_b", "gpt2", "llama", "bert", "lstm")
 CONFIGURATIONS = ("native", "expandable", "stowage")
 ITERATIONS = 12
 STEADY = 4  # iterations at the end
+SWITCHED_WITHIN = 6  # iterations
 PROCESSES = 2
 
 
@@ -36,6 +39,21 @@ class Figures:
     def misses(self) -> int:
         return sum(self.report["misses"].values())
 
+    def faults(self) -> list[str]:
+        """What keeps the job from having reached its plan in time and stayed in it without a call for memory."""
+        report = self.report
+        if report.get("state") != "planned" or not report["plans"]:
+            return [f"not planned: {report.get('reason') or report.get('state') or 'no report'}"]
+        planned, switch = report["planned_iterations"], report["switched_at_iteration"]
+        held = {
+            f"switched at iteration {switch}": 0 < switch <= SWITCHED_WITHIN,
+            f"{planned} planned iterations": planned > STEADY,
+            f"{self.misses} misses": self.misses == 0 and report["clean_iterations"] == planned,
+            f"{report['hits']} hits": report["hits"] >= planned * self.plan["entries"] > 0,
+            f"{self.steady_calls} device calls": self.steady_calls == 0,
+        }
+        return [what for what, good in held.items() if not good]
+
 
 def measure(model: str, setting: str) -> Figures:
     """Raises AssertionError with the job's output if the job fails."""
@@ -50,10 +68,17 @@ def measure(model: str, setting: str) -> Figures:
 
 
 def measure_pairs(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Figures]:
-    """The figures of each (model, setting), a few processes at a time."""
+    """The figures of each (model, setting), a few processes at a time. A job that fails has figures too, all zero, and
+    its output as the report's reason."""
+    def measured(pair: tuple[str, str]) -> Figures:
+        try:
+            return measure(*pair)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            return Figures(*pair, 0, 0, 0, {"state": "failed", "reason": str(error)})
+
     pairs = list(pairs)
     with ThreadPoolExecutor(PROCESSES) as pool:
-        return dict(zip(pairs, pool.map(lambda pair: measure(*pair), pairs)))
+        return dict(zip(pairs, pool.map(measured, pairs)))
 
 
 def measure_all(models: Iterable[str], settings: Iterable[str]) -> dict[tuple[str, str], Figures]:
