@@ -225,7 +225,7 @@ bool Brancher::waste(const Choice& choice, State& state) {
   const Model& model = state.model();
   rises_.clear();
   Units floor = kGone;
-  for (std::uint32_t task : model.cover[choice.section]) {
+  for (std::uint32_t task : state.left_in(choice.section)) {
     const Units least = state.least(task);
     if (least == choice.level) rises_.push_back({task, support(task, choice.section)});
     floor = std::min(floor, least == choice.level ? rises_.back().support : least);
@@ -233,9 +233,8 @@ bool Brancher::waste(const Choice& choice, State& state) {
   if (floor == kGone) return false;
   std::uint32_t lowest_other = 0;
   Units best = kGone, second = kGone;  // the lowest tops of the section's tasks
-  for (std::uint32_t task : model.cover[choice.section]) {
+  for (std::uint32_t task : state.left_in(choice.section)) {
     const Units least = state.least(task);
-    if (least == kGone) continue;
     const Units top = std::max(least, floor) + model.tasks[task].size;
     if (top < best) {
       second = best;

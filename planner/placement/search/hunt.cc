@@ -9,10 +9,9 @@ namespace {
 
 SearchOptions member_options(const SearchOptions& base, std::uint32_t member, std::uint32_t members) {
   SearchOptions options = base;
-  options.seed = base.seed * members + member;
   options.reversed = base.reversed != (member % 2 == 1);
-  options.rule = static_cast<Rule>((static_cast<std::uint32_t>(base.rule) + member) % kRules);
-  options.order = static_cast<Order>((static_cast<std::uint32_t>(base.order) + 2 * member) % kOrders);
+  options.first_restart = base.first_restart + member * base.restart_stride;
+  options.restart_stride = base.restart_stride * members;
   return options;
 }
 

@@ -1,20 +1,24 @@
 #include "planner/placement/search/restarts.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace stowage::planner::placement::search {
 namespace {
 
-constexpr std::uint64_t kFirstNodes = 1000;  ///< of a restart, at least
-constexpr unsigned kMemoBits = 21;           ///< 16 MB
-constexpr double kNoise = 0.3;               ///< of the scores of an order, which differ by about 10
+constexpr std::uint64_t kFirstNodes = 500;  ///< of a restart, at least
+constexpr unsigned kMemoBits = 21;          ///< 16 MB
+/// How much the scores of an order, which differ by about 10, are disturbed; the first one in the first
+/// cycle, the others in turn.
+constexpr std::array<double, 3> kNoise = {0, 0.3, 1};
+constexpr std::uint32_t kCyclesUntilDoubling = 4;
 
 }  // namespace
 
 Restarts::Restarts(const Model& model, Units capacity, const SearchOptions& options)
     : options_(options),
-      state_(model, capacity),
+      state_(model, capacity, options.releases),
       failed_(kMemoBits),
       brancher_(state_, options_),
       tree_(state_, brancher_, failed_, options_) {}
@@ -22,17 +26,18 @@ Restarts::Restarts(const Model& model, Units capacity, const SearchOptions& opti
 Outcome Restarts::next(WorkMeter& meter) {
   if (!state_.hopeful()) return Outcome::kInfeasible;
   if (state_.model().tasks.empty()) return Outcome::kFound;
-  const std::uint32_t step = options_.vary ? restart_ : 0;
-  const std::uint32_t order = (static_cast<std::uint32_t>(options_.order) + step) % kOrders;
-  const std::uint32_t rule = (static_cast<std::uint32_t>(options_.rule) + step / kOrders) % kRules;
-  const std::uint32_t cycle = restart_ / (kOrders * kRules);
-  const double noise = options_.noise && cycle > 0 ? kNoise : 0;
+  const std::uint32_t restart = options_.first_restart + restart_++ * options_.restart_stride;
+  const std::uint32_t step = options_.vary ? restart : 0;
+  const std::uint32_t order = (static_cast<std::uint32_t>(options_.order) + step / kRules) % kOrders;
+  const std::uint32_t rule = (static_cast<std::uint32_t>(options_.rule) + step) % kRules;
+  const std::uint32_t cycle = restart / (kOrders * kRules);
+  const double noise = options_.noise && cycle > 0 ? kNoise[1 + cycle % 2] : kNoise[0];
   std::uint64_t nodes = std::numeric_limits<std::uint64_t>::max();
   if (options_.restarts)
-    nodes = std::max<std::uint64_t>(kFirstNodes, 3 * state_.model().tasks.size()) << std::min(cycle, 30u);
+    nodes = std::max<std::uint64_t>(kFirstNodes, 2 * state_.model().tasks.size())
+            << std::min(cycle / kCyclesUntilDoubling, 30u);
   brancher_.set_order(static_cast<Order>(order), static_cast<Rule>(rule), noise,
-                      options_.seed * 0x9e3779b97f4a7c15u + restart_);
-  ++restart_;
+                      options_.seed * 0x9e3779b97f4a7c15u + restart);
   return tree_.run(nodes, meter);
 }
 

@@ -1,7 +1,8 @@
 // One member of the search's portfolio: a search that gives up, changes its order and begins anew.
 //
-// What it learnt, the failed states, it keeps. Orders go round; after each round the rule changes, and after
-// each round of rules the number of nodes doubles and the orders are disturbed at random.
+// What it learnt, the failed states, it keeps. Rules go round, after each round of them the order changes;
+// after a cycle of all rules and orders the orders are disturbed at random, and after some cycles the number
+// of nodes doubles. A member of a portfolio does every so many of these restarts.
 //
 // Source: restarts against heavy tails (Gomes, Selman and Kautz, 1998).
 // Thread safety: none.

@@ -39,17 +39,21 @@ inline constexpr std::uint32_t kOrders = 7;
 /// One search. The defaults are what measured best; the switches are there for the ablation table.
 struct SearchOptions {
   std::uint64_t seed = 1;
-  Rule rule = Rule::kFewest;       ///< of the first restarts; later ones go round
+  Rule rule = Rule::kAnywhere;     ///< of the first restart; later ones go round
   Order order = Order::kDuration;  ///< of the first restart; later ones go round
   bool reversed = false;           ///< time runs backwards
-  bool restarts = true;            ///< give up after a number of nodes, which doubles, and begin anew
-  bool vary = true;                ///< each restart has another order, and another rule after all orders
-  bool noise = true;               ///< orders are disturbed from the second time on
-  bool memo = true;                ///< failed states are not entered again
-  bool split = true;               ///< parts are solved on their own
-  bool tightest_first = true;      ///< of parts the one of least slack first
-  bool lift = true;                ///< "none lies here" raises tasks to the lowest place that bears them
-  bool twins = true;               ///< of equal tasks only one is branched on
+  std::uint32_t first_restart =
+      0;  ///< the restarts of a portfolio are dealt out to its members: from this one
+  std::uint32_t restart_stride = 1;  ///< every so many
+  bool restarts = true;              ///< give up after a number of nodes, which doubles, and begin anew
+  bool vary = true;                  ///< each restart has another rule, and another order after all rules
+  bool noise = true;                 ///< orders are disturbed once all have had their turn
+  bool memo = true;                  ///< failed states are not entered again
+  bool split = true;                 ///< parts are solved on their own
+  bool tightest_first = true;        ///< of parts the one of least slack first
+  bool lift = true;                  ///< "none lies here" raises tasks to the lowest place that bears them
+  bool releases = false;  ///< sections are checked for room that must stay empty above their floors
+  bool twins = true;      ///< of equal tasks only one is branched on
 };
 
 enum class Outcome {

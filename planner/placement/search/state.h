@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "planner/placement/search/model.h"
@@ -24,8 +25,9 @@ inline constexpr Units kGone = std::numeric_limits<Units>::max();
 
 class State {
  public:
-  /// Nothing placed. Requires: the model outlives the state.
-  State(const Model& model, Units capacity);
+  /// Nothing placed. `releases`: sections are checked for the room that must stay empty above their floors.
+  /// Requires: the model outlives the state.
+  State(const Model& model, Units capacity, bool releases);
 
   /// False if the capacity is too small for some section even before anything is placed.
   [[nodiscard]] bool hopeful() const { return hopeful_; }
@@ -68,6 +70,10 @@ class State {
   [[nodiscard]] std::uint64_t key_of(std::uint32_t task) const { return key_of(task, least_[task]); }
   /// The lowest place at `least` or above where no obstacle is in the task's way.
   [[nodiscard]] Units fit(std::uint32_t task, Units least) const;
+  /// The tasks of the section that are left, in no order.
+  [[nodiscard]] std::span<const std::uint32_t> left_in(std::uint32_t section) const {
+    return {waiting_in_.data() + model_->cover.start[section], left_count_[section]};
+  }
   /// Table entries read since the beginning.
   [[nodiscard]] std::uint64_t work() const { return work_; }
   [[nodiscard]] const Model& model() const { return *model_; }
@@ -88,14 +94,20 @@ class State {
   void touch(const Task& task);
   bool lift(std::uint32_t task, Units top);
   bool lift_over(std::uint32_t begin, std::uint32_t end, Units top);
-  void take_out(std::uint32_t begin, std::uint32_t end, Units size);
-  void put_back(std::uint32_t begin, std::uint32_t end, Units size);
-  bool refloor(std::uint32_t section);
+  void list_waiting();
+  [[nodiscard]] std::uint32_t& place_of(std::uint32_t task, std::uint32_t section);
+  void take_out(std::uint32_t task, std::uint32_t begin, std::uint32_t end);
+  void put_back(std::uint32_t task, std::uint32_t begin, std::uint32_t end);
+  bool refloor(std::uint32_t section, Units at_least);
   bool refloor(std::uint32_t begin, std::uint32_t end);
+  [[nodiscard]] Units idle(std::uint32_t section);
   [[nodiscard]] Units held_above(std::uint32_t section, Units floor) const;
 
   const Model* model_;
   Units capacity_;
+  bool releases_;
+  std::uint32_t bearer_begin_ = 0, bearer_length_ = 0;  ///< sections of the task that is being placed
+  Units bearer_top_ = 0;                                ///< where it ends
   bool hopeful_ = true;
   bool parted_ = false;
   std::uint64_t key_ = 0;
@@ -106,10 +118,16 @@ class State {
   std::vector<Units> floor_, left_;     ///< by section; left_ is the sum of the sizes that are left
   std::vector<std::uint32_t> witness_;  ///< by section: a task that is left whose least offset is the floor
   std::vector<std::uint32_t> crossing_;
+  /// The model's cover, in each section those that are left before those that are placed; and by task and
+  /// section of its life, wrapped ones first, where in the section's list it stands. Putting the last one
+  /// taken out back takes no exchange.
+  std::vector<std::uint32_t> waiting_in_, left_count_;
+  Lists<std::uint32_t> place_in_;
   std::uint32_t touched_begin_ = 0, touched_end_ = 0, touched_wrapped_ = 0;  ///< sections of raised tasks
   std::vector<OldLimit> limit_trail_;
   std::vector<OldFloor> floor_trail_;
   std::vector<std::uint32_t> placed_;
+  std::vector<OldLimit> by_least_;  ///< of idle()
 };
 
 }  // namespace stowage::planner::placement::search
