@@ -121,7 +121,7 @@ std::vector<Event> events_of(const Problem& problem, const Solution& solution) {
 
 /// Keeps the addresses in use, disjoint, by where they begin; each newcomer is compared with its two
 /// neighbours.
-Status sweep_time(const Problem& problem, const Solution& solution) {
+Status sweep_time(const std::vector<Event>& events) {
   struct Use {
     std::uint64_t high;
     std::size_t item;
@@ -131,7 +131,7 @@ Status sweep_time(const Problem& problem, const Solution& solution) {
     return rejected(name(event.item) + " and " + name(other) + " share bytes at time " +
                     std::to_string(event.time));
   };
-  for (const Event& event : events_of(problem, solution)) {
+  for (const Event& event : events) {
     if (!event.begins) {
       live.erase(event.low);
       continue;
@@ -145,14 +145,20 @@ Status sweep_time(const Problem& problem, const Solution& solution) {
   return {};
 }
 
-/// Sweeps addresses upwards, keeping for the class that reaches highest so far, and for any other class, the
-/// highest end.
-Status sweep_addresses(const Problem& problem, const Solution& solution) {
+/// The items that use a byte at some time, ascending.
+std::vector<std::size_t> items_in_use(const Problem& problem, const std::vector<Event>& events) {
+  std::vector<char> used(problem.items.size(), 0);
+  for (const Event& event : events) used[event.item] = 1;
   std::vector<std::size_t> items;
-  for (std::size_t i = 0; i < problem.items.size(); ++i) {
-    if (problem.items[i].size.value() != 0 && problem.items[i].birth != problem.items[i].death)
-      items.push_back(i);
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (used[i] != 0) items.push_back(i);
   }
+  return items;
+}
+
+/// Sweeps addresses upwards, keeping for the class that reaches highest so far, and for any other class, the
+/// highest end. Whatever an item uses, all its addresses are its class's.
+Status sweep_addresses(const Problem& problem, const Solution& solution, std::vector<std::size_t> items) {
   std::sort(items.begin(), items.end(),
             [&](std::size_t a, std::size_t b) { return solution.offsets[a] < solution.offsets[b]; });
   std::size_t highest = 0;  // item whose end is the highest so far
@@ -173,13 +179,13 @@ Status sweep_addresses(const Problem& problem, const Solution& solution) {
 }
 
 /// No item within addresses of another class.
-Status check_regions(const Problem& problem, const Solution& solution) {
+Status check_regions(const Problem& problem, const Solution& solution,
+                     const std::vector<std::size_t>& items) {
   for (const Region& region : problem.regions) {
     const std::uint64_t begin = region.begin.value(), end = begin + region.size.value();
-    for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    for (std::size_t i : items) {
       const Item& item = problem.items[i];
-      if (item.stream_class == region.stream_class || item.size.value() == 0 || item.birth == item.death)
-        continue;
+      if (item.stream_class == region.stream_class) continue;
       const std::uint64_t offset = solution.offsets[i].value();
       if (offset < end && begin < offset + item.size.value())
         return rejected(name(i) + " lies in a region of another stream");
@@ -198,9 +204,11 @@ Status validate_placement(const Problem& problem, const Solution& solution) {
   }
   if (Status status = check_gaps(problem); !status) return status;
   if (Status status = check_height(problem, solution); !status) return status;
-  if (Status status = sweep_time(problem, solution); !status) return status;
-  if (Status status = sweep_addresses(problem, solution); !status) return status;
-  return check_regions(problem, solution);
+  const std::vector<Event> events = events_of(problem, solution);
+  if (Status status = sweep_time(events); !status) return status;
+  const std::vector<std::size_t> items = items_in_use(problem, events);
+  if (Status status = sweep_addresses(problem, solution, items); !status) return status;
+  return check_regions(problem, solution, items);
 }
 
 Status validate(const Problem& problem, const Solution& solution) {

@@ -1,0 +1,38 @@
+// From a greedy placement of one stream class to the best that the limits allow: exact search, bisection,
+// windows, proofs, in this order.
+//
+// Thread safety: reentrant. Deterministic for a given work limit and seed, with any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "planner/placement/solve.h"
+#include "planner/placement/work.h"
+
+namespace stowage::planner::placement {
+
+struct RefineOptions {
+  Limits limits;  ///< the work limit is that of all stages together
+  std::uint64_t seed = 1;
+  int threads = 0;
+  Techniques techniques;
+  search::SearchOptions search;
+  std::optional<std::uint64_t> capacity;  ///< bytes: the first placement within it will do
+  /// Called with each better draft and what made it. May be empty.
+  std::function<void(const Draft&, const std::string&)> on_better;
+};
+
+struct Refined {
+  Draft draft;              ///< never higher than it came
+  std::uint64_t bound = 0;  ///< no placement is lower, in bytes
+  std::uint64_t work = 0;
+  bool impossible = false;  ///< the capacity is proved to have no placement
+};
+
+/// Improves on `draft`, a complete placement of the instance.
+Refined refine(const Instance& instance, Draft draft, const RefineOptions& options);
+
+}  // namespace stowage::planner::placement
