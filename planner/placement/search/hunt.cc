@@ -9,7 +9,7 @@ namespace {
 
 SearchOptions member_options(const SearchOptions& base, std::uint32_t member, std::uint32_t members) {
   SearchOptions options = base;
-  options.reversed = base.reversed != (member % 2 == 1);
+  options.reversed = base.reversed != (member / 2 % 2 == 1);
   options.first_restart = base.first_restart + member * base.restart_stride;
   options.restart_stride = base.restart_stride * members;
   return options;

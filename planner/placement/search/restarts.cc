@@ -7,12 +7,14 @@
 namespace stowage::planner::placement::search {
 namespace {
 
-constexpr std::uint64_t kFirstNodes = 500;  ///< of a restart, at least
+constexpr std::uint64_t kFirstNodes = 700;  ///< of a restart, besides one for each task
 constexpr unsigned kMemoBits = 21;          ///< 16 MB
 /// How much the scores of an order, which differ by about 10, are disturbed; the first one in the first
 /// cycle, the others in turn.
 constexpr std::array<double, 3> kNoise = {0, 0.3, 1};
-constexpr std::uint32_t kCyclesUntilDoubling = 4;
+constexpr std::uint32_t kCyclesUntilDoubling = 6;
+/// The first rule has every second turn.
+constexpr std::array<std::uint32_t, 4> kTurns = {0, 1, 0, 2};
 
 }  // namespace
 
@@ -28,14 +30,14 @@ Outcome Restarts::next(WorkMeter& meter) {
   if (state_.model().tasks.empty()) return Outcome::kFound;
   const std::uint32_t restart = options_.first_restart + restart_++ * options_.restart_stride;
   const std::uint32_t step = options_.vary ? restart : 0;
-  const std::uint32_t order = (static_cast<std::uint32_t>(options_.order) + step / kRules) % kOrders;
-  const std::uint32_t rule = (static_cast<std::uint32_t>(options_.rule) + step) % kRules;
-  const std::uint32_t cycle = restart / (kOrders * kRules);
+  const std::uint32_t order = (static_cast<std::uint32_t>(options_.order) + step / 2) % kOrders;
+  const std::uint32_t rule =
+      (static_cast<std::uint32_t>(options_.rule) + kTurns[step % kTurns.size()]) % kRules;
+  const std::uint32_t cycle = restart / (2 * kOrders);
   const double noise = options_.noise && cycle > 0 ? kNoise[1 + cycle % 2] : kNoise[0];
   std::uint64_t nodes = std::numeric_limits<std::uint64_t>::max();
   if (options_.restarts)
-    nodes = std::max<std::uint64_t>(kFirstNodes, 2 * state_.model().tasks.size())
-            << std::min(cycle / kCyclesUntilDoubling, 30u);
+    nodes = (kFirstNodes + state_.model().tasks.size()) << std::min(cycle / kCyclesUntilDoubling, 30u);
   brancher_.set_order(static_cast<Order>(order), static_cast<Rule>(rule), noise,
                       options_.seed * 0x9e3779b97f4a7c15u + restart);
   return tree_.run(nodes, meter);

@@ -1,8 +1,8 @@
 // One member of the search's portfolio: a search that gives up, changes its order and begins anew.
 //
-// What it learnt, the failed states, it keeps. Rules go round, after each round of them the order changes;
-// after a cycle of all rules and orders the orders are disturbed at random, and after some cycles the number
-// of nodes doubles. A member of a portfolio does every so many of these restarts.
+// What it learnt, the failed states, it keeps. Rules and orders go round; after a cycle of all orders these
+// are disturbed at random, and after some cycles the number of nodes doubles. A member of a portfolio does
+// every so many of these restarts.
 //
 // Source: restarts against heavy tails (Gomes, Selman and Kautz, 1998).
 // Thread safety: none.
