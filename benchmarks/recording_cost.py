@@ -125,7 +125,8 @@ def turns(random: bool, device: str, rounds: list[int], warm: int) -> dict:
         plain.run(warm), ours.run(warm)
     for number, iterations in enumerate(rounds):
         order = [("plain", plain), ("ours", ours)]
-        for name, process in order if number % 2 == 0 else reversed(order):
+        # Changes every second round: rounds may alternate in kind, and each kind is to see both orders.
+        for name, process in order if number // 2 % 2 == 0 else reversed(order):
             times[name].append(process.run(iterations))
     plain.finish()
     times["report"], times["said"] = ours.finish()
@@ -182,8 +183,8 @@ session records allocations only, finds no two iterations alike, stays out of th
 
 {paired.table(rows)}
 
-Median, quartiles and number of pairs. Processor time is that of the whole process, all threads, and does not depend on what
-else the machine does; wall time does. On the simulated device kernels cost nothing, so that its row weighs Stowage against
+Median, quartiles and number of pairs. Processor time is that of the whole process, all threads, and depends less on what
+else the machine does than wall time. On the simulated device kernels cost nothing, so that its row weighs Stowage against
 PyTorch's host work alone, the worst case. Machine: {paired.machine()}. Rerun:
 
     .venv/bin/python benchmarks/recording_cost.py --write
