@@ -6,8 +6,8 @@
 #include "planner/placement/boost.h"
 #include "planner/placement/fold.h"
 #include "planner/placement/instance.h"
-#include "planner/placement/offset_index.h"
 #include "planner/placement/online.h"
+#include "planner/placement/overlap.h"
 #include "planner/placement/portfolio.h"
 
 namespace stowage::planner::placement {
@@ -119,9 +119,12 @@ std::vector<Member> second_round(const Instance& instance, const Draft& best, co
   return members;
 }
 
-bool within(std::uint64_t height, const Instance& instance, double tolerance) {
-  return height <= instance.low_enough() ||
-         static_cast<double>(height) <= static_cast<double>(instance.bound) * (1 + tolerance);
+/// The capacity matters to the last class only: those before it must leave room.
+std::uint64_t goal_of(const Problem& problem, const Instance& instance, bool last,
+                      const GreedyOptions& options) {
+  const double near = static_cast<double>(instance.bound) * options.tolerance;
+  const std::uint64_t goal = instance.bound + static_cast<std::uint64_t>(near);
+  return problem.capacity && last ? std::max(goal, problem.capacity->value()) : goal;
 }
 
 std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options) {
@@ -131,7 +134,7 @@ std::optional<Placed> place_class(const Instance& instance, const GreedyOptions&
       run_portfolio(instance, members, options.limits, limit / members.size(), kUnlimited, options.threads);
   if (!first) return std::nullopt;
   Placed placed{std::move(first->draft), members[first->winner].name, first->work};
-  if (within(placed.draft.height, instance, options.tolerance) || !options.boosting || options.limits.over())
+  if (placed.draft.height <= instance.low_enough() || !options.boosting || options.limits.over())
     return placed;
   const std::uint64_t left = limit > placed.work ? limit - placed.work : 0;
   const std::vector<Member> boosters = second_round(instance, placed.draft, options);
@@ -176,16 +179,19 @@ std::vector<AddressRange> held_by_others(const Problem& problem, const Solution&
 }
 
 Status check_obstacles(const Instance& instance) {
-  OffsetIndex index(instance.ranks);
-  for (const Obstacle& obstacle : instance.obstacles) {
-    if (!index.is_free(obstacle.life, obstacle.offset, obstacle.size)) {
-      return Error{ErrorCode::kInvalidArgument, "placement problem: fixed items overlap at offset " +
-                                                    std::to_string(obstacle.offset) +
-                                                    "; leave one of them without a fixed offset"};
-    }
-    index.insert(obstacle.life, obstacle.offset, obstacle.size);
+  std::vector<Claim> claims;
+  for (std::uint32_t i = 0; i < instance.obstacles.size(); ++i) {
+    const Obstacle& obstacle = instance.obstacles[i];
+    const AddressRange range{obstacle.offset, obstacle.offset + obstacle.size};
+    claims.push_back({obstacle.life.begin, obstacle.life.end, range, i, true});
+    if (obstacle.life.wrapped_end != 0) claims.push_back({0, obstacle.life.wrapped_end, range, i, true});
   }
-  return {};
+  const std::vector<std::uint32_t> overlapping = giving_way(claims);
+  if (overlapping.empty()) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "placement problem: fixed items overlap at offset " +
+                   std::to_string(instance.obstacles[overlapping.front()].offset) +
+                   "; leave one of them without a fixed offset"};
 }
 
 /// Classes with fixed items first, since the others can give way; then the larger ones.
@@ -235,7 +241,7 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   for (std::uint32_t stream_class : classes) {
     const auto taken = held_by_others(problem, solution, done, stream_class);
     Instance instance = build_instance(problem, stream_class, taken);
-    if (problem.capacity && stream_class == classes.back()) instance.goal = problem.capacity->value();
+    instance.goal = goal_of(problem, instance, stream_class == classes.back(), options);
     if (Status status = check_obstacles(instance); !status) return status.error();
     done.push_back(stream_class);
     if (instance.pieces.empty()) continue;

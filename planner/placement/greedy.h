@@ -22,7 +22,7 @@ struct GreedyOptions {
   Limits limits;
   int threads = 0;       ///< most threads to use, the caller included; 0: as many as TBB thinks right
   bool boosting = true;  ///< the second round
-  /// How far above the bound a height may be, as a share of it, for the second round to be left out.
+  /// How far above the bound, as a share of it, a height may be that ends the search.
   double tolerance = 0;
   bool online = true;        ///< best fit in order of birth, as the first answer
   bool folding = true;       ///< time cut into stretches, alike ones placed once, in large problems

@@ -163,6 +163,11 @@ void add_fixed(const Item& item, const Life& life, std::span<const Part> parts, 
   }
 }
 
+void take_for_solid(Instance& instance) {
+  instance.parts.clear();
+  for (Piece& piece : instance.pieces) piece.first_part = piece.part_count = 0;
+}
+
 }  // namespace
 
 Instance build_instance(const Problem& problem, std::uint32_t stream_class,
@@ -170,6 +175,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   Instance instance;
   const TimeAxis axis = axis_of(problem, stream_class);
   instance.ranks = axis.count() - 1;
+  const bool alone = problem.regions.empty() && stream_classes(problem).size() == 1;
   std::size_t next_gap = 0;
   std::vector<Part> parts;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
@@ -179,7 +185,10 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
     const std::span<const Gap> gaps = gaps_of(problem, i, next_gap);
     parts.clear();
     if (!gaps.empty()) append_parts(problem, item, gaps, axis, parts);
-    if (!gaps.empty() && parts.empty()) continue;  // needs no byte at any time
+    if (!gaps.empty() && parts.empty()) {  // needs no byte at any time
+      if (alone) continue;
+      parts.push_back({life.begin, life.end, 0, 0});
+    }
     if (item.fixed) {
       add_fixed(item, life, parts, instance);
       continue;
@@ -195,6 +204,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   }
   raise_floor(instance);
   instance.bound = bound_of(instance);
+  if (!alone) take_for_solid(instance);
   return instance;
 }
 

@@ -66,8 +66,11 @@ struct AddressRange {
 };
 
 struct Instance {
-  std::vector<Piece> pieces;        ///< free to be placed, in order of item
-  std::vector<Part> parts;          ///< of the pieces with gaps: by piece, none empty, disjoint
+  std::vector<Piece> pieces;  ///< free to be placed, in order of item
+  /// Of the pieces with gaps: by piece, none empty, disjoint. An item that its gaps leave nothing is no
+  /// piece. Where there are several classes or regions all pieces are solid, for what lies in a gap may be
+  /// another class's, which must not share the address; then only the bound knows of gaps.
+  std::vector<Part> parts;
   std::vector<Obstacle> obstacles;  ///< in place before any piece, by offset
   std::uint32_t ranks = 0;          ///< number of ranks; every span lies in [0, ranks)
   std::uint64_t bound = 0;          ///< no placement of pieces and obstacles is lower, in bytes

@@ -80,8 +80,7 @@ class Run {
         weight_grads_[i] = builder_.alloc(layer.weight);
       }
       for (std::size_t j = 0; j < i; ++j) {
-        if (job_.layers[j].skip_to == static_cast<int>(i))
-          skip_grads[j] = activation(job_.layers[j].output);
+        if (job_.layers[j].skip_to == static_cast<int>(i)) skip_grads[j] = activation(job_.layers[j].output);
       }
       release(grad);
       release(saved_[i]);

@@ -1,0 +1,232 @@
+#include "planner/placement/replan.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "planner/placement/instance.h"
+#include "planner/placement/overlap.h"
+#include "planner/placement/validator.h"
+
+namespace stowage::planner::placement {
+namespace {
+
+using Kept = std::vector<std::optional<Offset>>;  // by item
+
+bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
+
+/// Items in order of birth, of equals as they stand.
+std::vector<std::uint32_t> by_birth(const Problem& problem) {
+  std::vector<std::uint32_t> order(problem.items.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return problem.items[a].birth < problem.items[b].birth;
+  });
+  return order;
+}
+
+using Kind = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>;
+
+Kind kind_of(const Item& item) { return {item.size.value(), item.alignment.value(), item.stream_class}; }
+
+class Replanner {
+ public:
+  Replanner(const Problem& problem, const Kept& old, Bytes old_height, const ReplanOptions& options)
+      : problem_(problem), old_(old), options_(options), bound_(lower_bound(problem)) {
+    const double near = static_cast<double>(bound_.value()) * (1 + options.tolerance);
+    good_ = std::max({bound_, old_height, Bytes(static_cast<std::uint64_t>(near))});
+  }
+
+  Result<Replanned> run() {
+    Kept kept = what_fits();
+    if (Status status = check_stable(kept); !status) return status.error();
+    attempt(kept, 1);
+    if (done()) return finish();
+    if (best_) {
+      free_where_too_high(kept);
+      attempt(kept, 2);
+      if (done()) return finish();
+    }
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (!stable(i)) kept[i].reset();
+    }
+    attempt(kept, 3);
+    return finish();
+  }
+
+ private:
+  [[nodiscard]] bool stable(std::size_t i) const {
+    return i < options_.keep_stable.size() && options_.keep_stable[i] && old_[i].has_value();
+  }
+
+  /// Old offsets that stay aligned, are what the item is fixed to, and collide with none of the others.
+  Kept what_fits() {
+    Kept kept = old_;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const Item& item = problem_.items[i];
+      if (item.fixed) kept[i] = item.fixed;
+      if (kept[i] && !stable(i) && kept[i]->value() % item.alignment.value() != 0) kept[i].reset();
+    }
+    for (std::uint32_t stream_class : stream_classes(problem_)) {
+      for (std::uint32_t i : giving_way(claims_of(kept, stream_class))) kept[i].reset();
+    }
+    return kept;
+  }
+
+  /// Where the kept items of a class are, whole; a wrapped life claims twice.
+  [[nodiscard]] std::vector<Claim> claims_of(const Kept& kept, std::uint32_t stream_class) const {
+    Problem loose = problem_;
+    for (Item& item : loose.items) item.fixed.reset();
+    const Instance instance = build_instance(loose, stream_class, {});
+    std::vector<Claim> claims;
+    for (const Piece& piece : instance.pieces) {
+      if (!kept[piece.item]) continue;
+      const bool firm = stable(piece.item) || problem_.items[piece.item].fixed.has_value();
+      const std::uint64_t at = kept[piece.item]->value();
+      const auto claim = [&](std::uint32_t begin, std::uint32_t end, std::uint64_t low, std::uint64_t high) {
+        claims.push_back({begin, end, {at + low, at + high}, piece.item, firm});
+      };
+      for (const Part& part : instance.parts_of(piece)) claim(part.begin, part.end, part.lower, part.upper);
+      if (!piece.solid()) continue;
+      claim(piece.life.begin, piece.life.end, 0, piece.size);
+      if (piece.life.wrapped_end != 0) claim(0, piece.life.wrapped_end, 0, piece.size);
+    }
+    return claims;
+  }
+
+  [[nodiscard]] Status check_stable(const Kept& kept) const {
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (!stable(i)) continue;
+      const bool misaligned = old_[i]->value() % problem_.items[i].alignment.value() != 0;
+      if (!misaligned && kept[i] == old_[i]) continue;
+      return Error{ErrorCode::kInvalidArgument,
+                   "replan: item " + std::to_string(i) + " must stay where it was, but " +
+                       (misaligned ? "is misaligned there" : "another that must stay is there too") +
+                       "; let one of them move"};
+    }
+    return {};
+  }
+
+  void attempt(const Kept& kept, int step) {
+    Problem problem = problem_;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i] && (occupies(problem.items[i]) || stable(i))) problem.items[i].fixed = kept[i];
+    }
+    GreedyOptions greedy = options_.greedy;
+    if (step < 3) {
+      problem.capacity = good_;
+      greedy.boosting = false;
+    }
+    Result<Solution> placed = place_greedily(problem, greedy);
+    if (!placed) {
+      if (!error_ || step == 3) error_ = placed.error();
+      return;
+    }
+    placed->lower_bound = bound_;
+    placed->proved_optimal = placed->height == bound_;
+    if (best_ && best_->height <= placed->height) return;
+    if (Status status = validate_placement(problem_, *placed); !status) {
+      error_ = status.error();
+      return;
+    }
+    best_ = *std::move(placed);
+    step_ = step;
+  }
+
+  [[nodiscard]] bool done() const {
+    return (best_ && best_->height <= good_) || options_.greedy.limits.over();
+  }
+
+  /// Frees whatever is alive while something lies above the good height.
+  void free_where_too_high(Kept& kept) const {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> high;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const Item& item = problem_.items[i];
+      if (occupies(item) && best_->offsets[i] + item.size > Offset(good_.value()))
+        high.emplace_back(item.birth, item.death);
+    }
+    std::sort(high.begin(), high.end());
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> merged;
+    for (const auto& [birth, death] : high) {
+      if (merged.empty() || merged.back().second < birth) merged.emplace_back(birth, death);
+      merged.back().second = std::max(merged.back().second, death);
+    }
+    const auto meets = [&merged](std::uint64_t birth, std::uint64_t death) {
+      const auto after = std::lower_bound(merged.begin(), merged.end(), std::pair{death, std::uint64_t{0}});
+      return after != merged.begin() && std::prev(after)->second > birth;
+    };
+    const std::uint64_t period = problem_.period;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const Item& item = problem_.items[i];
+      if (stable(i) || item.fixed) continue;
+      const bool wrapped = period != 0 && (meets(item.birth + period, item.death + period) ||
+                                           (item.death > period && meets(0, item.death - period)));
+      if (wrapped || meets(item.birth, item.death)) kept[i].reset();
+    }
+  }
+
+  Result<Replanned> finish() {
+    if (options_.greedy.limits.stop.stop_requested())
+      return Error{ErrorCode::kCancelled, "placement was cancelled"};
+    if (!best_ && error_) return *error_;
+    if (!best_)
+      return Error{ErrorCode::kInternal, "replan: no step had a valid result; place the problem anew"};
+    Replanned replanned{*std::move(best_), 0, 0, step_};
+    for (std::size_t i = 0; i < old_.size(); ++i) {
+      if (!old_[i]) continue;
+      ++(replanned.solution.offsets[i] == *old_[i] ? replanned.kept : replanned.moved);
+    }
+    return replanned;
+  }
+
+  const Problem& problem_;
+  const Kept& old_;
+  const ReplanOptions& options_;
+  Bytes bound_;
+  Bytes good_;
+  std::optional<Solution> best_;
+  std::optional<Error> error_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const Solution& old_solution,
+                                              const Problem& problem) {
+  const std::vector<std::uint32_t> before = by_birth(old_problem), after = by_birth(problem);
+  const auto alike = [&](std::size_t a, std::size_t b) {
+    return kind_of(old_problem.items[before[a]]) == kind_of(problem.items[after[b]]);
+  };
+  std::vector<std::optional<Offset>> carried(problem.items.size());
+  const auto carry = [&](std::size_t a, std::size_t b) {
+    carried[after[b]] = old_solution.offsets[before[a]];
+  };
+  std::size_t first = 0, old_last = before.size(), last = after.size();
+  for (; first < std::min(old_last, last) && alike(first, first); ++first) carry(first, first);
+  for (; old_last > first && last > first && alike(old_last - 1, last - 1); --old_last, --last)
+    carry(old_last - 1, last - 1);
+  std::map<Kind, std::vector<std::size_t>> stock;  // of the middle, the next one last
+  for (std::size_t a = old_last; a-- > first;) stock[kind_of(old_problem.items[before[a]])].push_back(a);
+  for (std::size_t b = first; b < last; ++b) {
+    const auto found = stock.find(kind_of(problem.items[after[b]]));
+    if (found == stock.end() || found->second.empty()) continue;
+    carry(found->second.back(), b);
+    found->second.pop_back();
+  }
+  return carried;
+}
+
+Result<Replanned> replan(const Problem& problem, std::span<const std::optional<Offset>> old, Bytes old_height,
+                         const ReplanOptions& options) {
+  if (Status status = check_problem(problem); !status) return status.error();
+  if (old.size() != problem.items.size())
+    return Error{ErrorCode::kInvalidArgument,
+                 "replan: there must be an old offset, or none, for each item of the new problem"};
+  const Kept kept(old.begin(), old.end());
+  return Replanner(problem, kept, old_height, options).run();
+}
+
+}  // namespace stowage::planner::placement

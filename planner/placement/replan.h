@@ -1,0 +1,52 @@
+// A placement for a problem that has changed a little, made from the placement of the problem before.
+//
+// Why: a shape bucket, a budget or a few more buffers change a trace here and there. What has not changed
+// keeps its offset, so the work is that of the change; and where CUDA graphs or registrations hold addresses,
+// offsets must not move at all.
+//
+// In three steps, each only if the one before ended too high: (1) all old offsets that do not collide are
+// kept and the rest is placed among them; (2) what is alive where step 1 ended too high is freed too; (3)
+// everything but what must stay is placed anew. The lowest result wins, of equals the one from the earlier
+// step.
+//
+// Thread safety: reentrant. Deterministic as place_greedily is.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "planner/placement/greedy.h"
+
+namespace stowage::planner::placement {
+
+struct ReplanOptions {
+  GreedyOptions greedy;
+  /// By item of the new problem: true where an old offset must stay. Shorter: false for the rest.
+  std::vector<bool> keep_stable;
+  /// A height up to this share above the bound ends the search, as does the old height.
+  double tolerance = 0.001;
+};
+
+struct Replanned {
+  Solution solution;
+  std::size_t kept = 0;   ///< items at their old offset
+  std::size_t moved = 0;  ///< items that had an old offset and are elsewhere
+  int step = 0;           ///< 1, 2 or 3: which one made it
+};
+
+/// By item of the new problem, the old offset of the item it corresponds to: the i-th of a size, alignment
+/// and stream class, in order of birth, is the i-th of the old ones. Longest common beginnings and ends of
+/// the two sequences of items go first, so that a change in the middle moves nothing else. O(n log n).
+std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const Solution& old_solution,
+                                              const Problem& problem);
+
+/// Places all items. `old` is by item of the problem: an offset that it had, or none. `old_height` is how
+/// high the older placement was; 0: not known. Errors: those of place_greedily, and kInvalidArgument if
+/// offsets that must stay overlap or are misaligned. The result is to be checked with validator.h before it
+/// is used.
+Result<Replanned> replan(const Problem& problem, std::span<const std::optional<Offset>> old, Bytes old_height,
+                         const ReplanOptions& options);
+
+}  // namespace stowage::planner::placement

@@ -1,0 +1,209 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planner/lifetimes.h"
+#include "planner/placement/fold.h"
+#include "planner/placement/greedy.h"
+#include "planner/placement/online.h"
+#include "planner/placement/overlap.h"
+#include "planner/placement/validator.h"
+#include "tests/planner/problems.h"
+#include "tests/planner/training_traces.h"
+
+namespace stowage::planner::placement {
+namespace {
+
+Problem problem_of(const Job& job) {
+  const auto lifetimes = find_lifetimes(training_trace(job));
+  EXPECT_TRUE(lifetimes.ok());
+  return lifetimes.ok() ? lifetimes->problem : Problem{};
+}
+
+/// A meter that never stops.
+class Unlimited {
+ public:
+  WorkMeter& meter() { return meter_; }
+
+ private:
+  Limits limits_;
+  Race race_{0xffffffff};
+  WorkMeter meter_{limits_, ~std::uint64_t{0}, race_, 0};
+};
+
+Solution solution_of(const Problem& problem, const Instance& instance, const Draft& draft) {
+  Solution solution;
+  solution.offsets.assign(problem.items.size(), Offset(0));
+  for (std::size_t i = 0; i < draft.offsets.size(); ++i)
+    solution.offsets[instance.pieces[i].item] = Offset(draft.offsets[i]);
+  for (std::size_t i = 0; i < problem.items.size(); ++i)
+    solution.height = std::max(solution.height, Bytes(solution.offsets[i].value()) + problem.items[i].size);
+  return solution;
+}
+
+void expect_valid(const Problem& problem, const Instance& instance, const Draft& draft) {
+  ASSERT_EQ(draft.offsets.size(), instance.pieces.size());
+  const Solution solution = solution_of(problem, instance, draft);
+  const Status status = validate_placement(problem, solution);
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  std::uint64_t height = draft.height;
+  for (const Item& item : problem.items) height = std::max(height, item.size.value());
+  EXPECT_LE(solution.height.value(), height);
+}
+
+Problem random_kind(std::uint32_t round, std::mt19937_64& random) {
+  Shape shape;
+  shape.items = 1 + random() % 80;
+  shape.horizon = 2 + random() % 60;
+  shape.cyclic = (round & 1) != 0;
+  shape.gaps = (round & 2) != 0 ? 0.5 : 0;
+  shape.empty = (round & 4) != 0 ? 0.2 : 0;
+  shape.odd_alignment = (round & 8) != 0 ? 0.5 : 0;
+  shape.max_size = (round & 16) != 0 ? std::uint64_t{1} << 52 : 20;
+  return random_problem(shape, random);
+}
+
+TEST(LargePlacement, EveryPlacerIsValidOnProblemsOfEveryKind) {
+  std::mt19937_64 random(11);
+  for (std::uint32_t round = 0; round < 640; ++round) {
+    const Problem problem = random_kind(round, random);
+    const Instance instance = build_instance(problem, 0, {});
+    Unlimited unlimited;
+    Draft draft;
+    ASSERT_TRUE(place_online(instance, unlimited.meter(), draft));
+    expect_valid(problem, instance, draft);
+    for (Key key : {Key::kSize, Key::kArea, Key::kDuration, Key::kBirth, Key::kEnd}) {
+      const auto order = sorted_order(instance, key);
+      ASSERT_TRUE(place_lowest_first(instance, order, unlimited.meter(), draft));
+      expect_valid(problem, instance, draft);
+      for (Fit fit : {Fit::kFirst, Fit::kBest}) {
+        ASSERT_TRUE(place_in_order(instance, order, fit, unlimited.meter(), draft));
+        expect_valid(problem, instance, draft);
+      }
+      if (place_folded(instance, key, unlimited.meter(), draft)) expect_valid(problem, instance, draft);
+    }
+    if (HasFailure()) FAIL() << "round " << round;
+  }
+}
+
+// Two that need each other's gaps: one rests while the other works.
+TEST(LargePlacement, FirstFitUsesGaps) {
+  Problem problem;
+  for (int i = 0; i < 2; ++i) {
+    Item item;
+    item.death = 10;
+    item.size = Bytes(1024);
+    problem.items.push_back(item);
+  }
+  problem.gaps = {{0, 0, 5, Bytes(0), Bytes(0)}, {1, 5, 10, Bytes(0), Bytes(512)}};
+  const auto solution = place_greedily(problem, {});
+  ASSERT_TRUE(solution.ok());
+  EXPECT_TRUE(validate(problem, *solution).ok());
+  EXPECT_EQ(solution->height, Bytes(1536));
+  EXPECT_TRUE(solution->proved_optimal);
+}
+
+TEST(LargePlacement, MicroBatchesFold) {
+  for (bool varied : {false, true}) {
+    const Problem problem = problem_of(gpt_in_micro_batches(40'000, 4, varied));
+    const Instance instance = build_instance(problem, 0, {});
+    Unlimited unlimited;
+    Draft draft;
+    FoldStatistics statistics;
+    ASSERT_TRUE(place_folded(instance, Key::kDuration, unlimited.meter(), draft, &statistics));
+    expect_valid(problem, instance, draft);
+    EXPECT_GT(statistics.stretches, 4 * statistics.distinct);
+    EXPECT_LE(static_cast<double>(draft.height), 1.01 * static_cast<double>(instance.bound));
+  }
+}
+
+TEST(LargePlacement, TheZooReachesItsBound) {
+  for (const Job& job : zoo()) {
+    const Problem problem = problem_of(job);
+    const auto solution = place_greedily(problem, {});
+    ASSERT_TRUE(solution.ok());
+    EXPECT_TRUE(validate(problem, *solution).ok());
+    EXPECT_TRUE(solution->proved_optimal) << job.name;
+  }
+}
+
+TEST(LargePlacement, BoostingReachesTheBoundOfSomasResNet50) {
+  const Problem problem = read_problem("somas_resnet50");
+  GreedyOptions options;
+  const auto boosted = place_greedily(problem, options);
+  ASSERT_TRUE(boosted.ok());
+  EXPECT_TRUE(boosted->proved_optimal);
+  options.boosting = false;
+  const auto plain = place_greedily(problem, options);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_GT(plain->height, boosted->height);
+}
+
+TEST(LargePlacement, TheCapacityAndTheToleranceEndTheSearch) {
+  Problem problem = read_problem("somas_resnet50");
+  GreedyOptions options;
+  options.tolerance = 0.01;
+  const auto near = place_greedily(problem, options);
+  ASSERT_TRUE(near.ok());
+  EXPECT_LT(near->work, 1'000'000u);
+  EXPECT_LE(static_cast<double>(near->height.value()), 1.01 * static_cast<double>(near->lower_bound.value()));
+  options.tolerance = 0;
+  problem.capacity = near->height;
+  const auto fitting = place_greedily(problem, options);
+  ASSERT_TRUE(fitting.ok());
+  EXPECT_LE(fitting->height, near->height);
+  EXPECT_LT(fitting->work, 1'000'000u);
+}
+
+TEST(LargePlacement, EverySwitchCanBeOff) {
+  std::mt19937_64 random(5);
+  Shape shape;
+  shape.items = 60;
+  const Problem problem = random_problem(shape, random);
+  for (int off = 0; off < 64; ++off) {
+    GreedyOptions options;
+    options.limits.work_limit = 100'000;
+    options.boosting = (off & 1) == 0;
+    options.online = (off & 2) == 0;
+    options.folding = (off & 4) == 0;
+    options.lowest_first = (off & 8) == 0;
+    options.first_fit = (off & 16) == 0;
+    options.best_fit = (off & 32) == 0;
+    const auto solution = place_greedily(problem, options);
+    ASSERT_TRUE(solution.ok()) << off;
+    EXPECT_TRUE(validate(problem, *solution).ok()) << off;
+  }
+}
+
+TEST(GivingWay, LeavesNoTwoThatMeet) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Claim> claims;
+    for (std::uint32_t i = 0; i < 30; ++i) {
+      const auto begin = static_cast<std::uint32_t>(random() % 20);
+      const std::uint64_t low = random() % 100;
+      claims.push_back({begin,
+                        begin + 1 + static_cast<std::uint32_t>(random() % 8),
+                        {low, low + 1 + random() % 20},
+                        i,
+                        random() % 8 == 0});
+    }
+    const auto gone = giving_way(claims);
+    const auto stays = [&](const Claim& claim) {
+      return !std::binary_search(gone.begin(), gone.end(), claim.owner);
+    };
+    const auto meet = [](const Claim& a, const Claim& b) {
+      return a.owner != b.owner && a.begin < b.end && b.begin < a.end &&
+             a.addresses.begin < b.addresses.end && b.addresses.begin < a.addresses.end;
+    };
+    for (const Claim& a : claims) {
+      const bool firm_met =
+          std::any_of(claims.begin(), claims.end(), [&](const Claim& b) { return b.firm && meet(a, b); });
+      EXPECT_TRUE(!a.firm || firm_met || stays(a));
+      for (const Claim& b : claims) EXPECT_FALSE(stays(a) && stays(b) && meet(a, b));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stowage::planner::placement
