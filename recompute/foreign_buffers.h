@@ -1,0 +1,44 @@
+// Buffers of other code that registered as evictable (recompute/evictable.h), and their scores.
+//
+// Thread safety: none; the runtime's lock guards it. Invariants: a buffer in use is resident.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "recompute/evictable.h"
+
+namespace stowage::recompute {
+
+struct ForeignBuffer {
+  stowage_evictable owner{};
+  std::uint64_t last_use = 0;
+  std::uint32_t uses = 0;
+  bool evicted = false;
+};
+
+class ForeignBuffers {
+ public:
+  /// The new buffer's id. Requires: both callbacks are set and bytes > 0.
+  std::int64_t add(const stowage_evictable& owner, std::uint64_t now);
+  /// See stowage_evictable_use.
+  bool use(std::int64_t id, std::uint64_t now);
+  void done(std::int64_t id);
+  void remove(std::int64_t id) { buffers_.erase(id); }
+
+  /// Calls `visit` with each buffer that may be evicted on this kind of device.
+  template <class Visit>
+  void for_each_evictable(int device_type, Visit visit) {
+    for (auto& [id, buffer] : buffers_) {
+      if (!buffer.evicted && buffer.uses == 0 && buffer.owner.device_type == device_type) visit(buffer);
+    }
+  }
+  /// False if the owner would not.
+  static bool evict(ForeignBuffer& buffer);
+
+ private:
+  std::map<std::int64_t, ForeignBuffer> buffers_;
+  std::int64_t next_id_ = 1;
+};
+
+}  // namespace stowage::recompute

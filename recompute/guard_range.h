@@ -1,0 +1,21 @@
+// The address that evicted storages point to: a range that nobody can read or write.
+//
+// A read that no hook saw is then a fault at once, and the fault has a name: a message on standard error says
+// that an evicted tensor was touched, before whatever handled the signal before goes on. Thread safety: any
+// thread.
+#pragma once
+
+#include <cstddef>
+
+#include "core/result.h"
+
+namespace stowage::recompute {
+
+/// Reserves the range, once per process. Error: kUnsupported where the system refuses that many addresses.
+Status reserve_guard_range();
+/// Where an evicted storage points. Requires: reserve_guard_range() succeeded.
+void* guard_address() noexcept;
+/// True if the range is as long as `bytes`: a larger storage is not evicted.
+bool guard_covers(std::size_t bytes) noexcept;
+
+}  // namespace stowage::recompute

@@ -1,0 +1,328 @@
+#include "recompute/op_call.h"
+
+#include <ATen/Context.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/check.h"
+
+namespace stowage::recompute {
+namespace {
+
+constexpr std::uint32_t kDeepest = 20000;  // ops from a leaf; history that long is cut
+
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+bool has_plain_memory(const at::TensorBase& tensor) {
+  return tensor.has_storage() && tensor.layout() == c10::kStrided;
+}
+
+bool on_served_device(const at::TensorBase& tensor) { return tensor.is_cpu() || tensor.is_cuda(); }
+
+// A parameter or another tensor that the user asked gradients for.
+bool is_parameter(const at::TensorBase& tensor) { return tensor.requires_grad() && tensor.is_leaf(); }
+
+// True if the view shows every byte of its storage once.
+bool shows_all(const at::TensorBase& tensor) {
+  return tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0 &&
+         static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();
+}
+
+// True if keeping the value keeps no tensor alive and nobody else can change it.
+bool is_plain(const c10::IValue& value) {
+  if (value.isTensor()) return !value.toTensor().defined();
+  return value.isNone() || value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble() ||
+         value.isString() || value.isIntList() || value.isDoubleList() || value.isBoolList() ||
+         value.isDevice() || value.isGenerator();
+}
+
+bool is_list_of_tensors(const c10::IValue& value) {
+  return value.isTensorList() || value.isOptionalTensorList();
+}
+
+const at::Tensor* tensor_in(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() ? &value.toTensor() : nullptr;
+}
+
+at::Generator generator_of(c10::ArrayRef<c10::IValue> arguments, c10::Device device) {
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isGenerator()) return argument.toGenerator();
+  }
+  return at::globalContext().defaultGenerator(device);
+}
+
+// Memory that is used on several streams is freed and made again only by who knows how they wait for each
+// other.
+void note_stream(StorageRecord& record, const at::TensorBase& tensor) {
+  if (tensor.is_cpu()) return;
+  const c10::Device device = tensor.device();
+  const std::int64_t stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).id();
+  if (record.stream < 0) record.stream = stream;
+  if (record.stream != stream) record.pinned = true;
+}
+
+}  // namespace
+
+OpCall::OpCall(const OpTraits& traits, bool plain) : machine_(machine()), traits_(traits), plain_(plain) {}
+
+OpCall::~OpCall() {
+  if (ended_) return;
+  const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
+  recipe_.reset();  // the op failed: what it was to write holds nobody knows what
+  if (begun_) renew_written();
+  unlock();
+}
+
+void OpCall::unlock() {
+  for (const Use& use : uses_) --use.record->locks;
+  uses_.clear();
+}
+
+void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
+  const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
+  machine_.check_environment();
+  ++machine_.op_number;
+  ++machine_.counters.ops;
+  read_arguments(arguments);
+  bring_back();
+  pin_what_is_unsafe();
+  if (may_record()) make_recipe(arguments);
+  announce_writes();
+  const Options& options = machine_.options;
+  if (options.forced_every > 0 && machine_.op_number % options.forced_every == 0)
+    machine_.evictor.evict_some(options.forced_seed, options.smallest.value(), machine_.op_number);
+  begun_ = true;
+  started_ns_ = now_ns();
+}
+
+bool OpCall::trains(c10::ArrayRef<c10::IValue> arguments) const {
+  if (traits_.statistics < 0) return false;
+  return traits_.training < 0 || arguments[static_cast<std::size_t>(traits_.training)].toBool();
+}
+
+void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
+  const bool training = trains(arguments);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (const at::Tensor* const tensor = tensor_in(arguments[i])) {
+      read_tensor(*tensor, i, training);
+    } else if (is_list_of_tensors(arguments[i])) {
+      for (const c10::IValue& element : arguments[i].toListRef()) {
+        if (const at::Tensor* const listed = tensor_in(element)) read_tensor(*listed, i, training);
+      }
+    } else if (!is_plain(arguments[i])) {
+      hidden_ = true;
+    }
+  }
+  for (Use& use : uses_) {
+    const bool whole = use.role == Role::kOverwritten && !use.statistics;
+    if (whole && !(shows_all(*use.tensor) && appears_once(use))) use.role = Role::kWritten;
+  }
+}
+
+void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains) {
+  if (!has_plain_memory(tensor) || !on_served_device(tensor) || tensor.has_names() || tensor.is_inference()) {
+    hidden_ = true;
+    if (!tensor.has_storage() || !on_served_device(tensor)) return;
+  }
+  StorageRecord& record = machine_.book.record_of(tensor.storage());
+  ++record.locks;
+  const auto first = static_cast<std::size_t>(traits_.statistics);
+  const bool statistics = traits_.statistics >= 0 && (argument == first || argument == first + 1);
+  Use use{&record, &tensor, Role::kRead, traits_.written[argument], statistics};
+  if (statistics) use.written = trains;
+  if (use.written) {
+    const bool whole = statistics || traits_.out[argument] || (traits_.overwrites && argument == 0);
+    use.role = whole ? Role::kOverwritten : Role::kWritten;
+  }
+  uses_.push_back(use);
+  if (is_parameter(tensor)) record.pinned = true;  // its recipe stays: what is evicted may start from it
+  note_stream(record, tensor);
+}
+
+bool OpCall::appears_once(const Use& use) const {
+  return std::count_if(uses_.begin(), uses_.end(),
+                       [&](const Use& other) { return other.record == use.record; }) == 1;
+}
+
+bool OpCall::is_used(const StorageRecord* record) const {
+  return std::any_of(uses_.begin(), uses_.end(), [&](const Use& use) { return use.record == record; });
+}
+
+void OpCall::bring_back() {
+  for (const Use& use : uses_) {
+    machine_.residency.restore(*use.record);
+    use.record->last_use = machine_.op_number;
+  }
+}
+
+// What unseen code may go on reading, or may write later, stays.
+void OpCall::pin_what_is_unsafe() {
+  const bool unsafe = !traits_.trusted || traits_.resizes || traits_.routes || hidden_ || opaque_depth() > 0;
+  if (!unsafe) return;
+  const bool collective = traits_.name.compare(0, 6, "c10d::") == 0;
+  for (const Use& use : uses_) {
+    use.record->pinned = true;
+    if (collective) use.record->exposed = true;
+  }
+}
+
+bool OpCall::may_record() const {
+  const bool repeats = !traits_.unrepeatable &&
+                       (!traits_.unrepeatable_kernel || at::globalContext().deterministicAlgorithms());
+  if (!plain_ || !traits_.trusted || traits_.factory || traits_.resizes || !repeats) return false;
+  if (hidden_ || opaque_depth() > 0 || c10::InferenceMode::is_enabled()) return false;
+  return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
+    if (use.record->exposed) return false;
+    if (!use.written || use.statistics) return true;
+    if (is_parameter(*use.tensor)) return false;  // history ends at an optimizer's step
+    return appears_once(use) && (use.role == Role::kOverwritten || use.record->current->recipe != nullptr);
+  });
+}
+
+TensorRef OpCall::ref_of(const Use& use) {
+  TensorRef ref;
+  const at::TensorBase& tensor = *use.tensor;
+  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  ref.geometry.set_sizes(impl.sizes());
+  ref.geometry.set_strides(impl.strides());
+  ref.offset = impl.storage_offset();
+  ref.dtype = impl.dtype();
+  ref.device = impl.device();
+  ref.keys = impl.key_set();
+  ref.wrapped_number = impl.is_wrapped_number();
+  ref.storage_bytes = use.record->bytes;
+  ref.role = use.role;
+  if (use.role == Role::kOverwritten) return ref;
+  const std::shared_ptr<Value>& value = use.record->current;
+  if (use.role == Role::kRead && !value->recipe && tensor.is_cpu() && ref.storage_bytes <= ref.bytes.size()) {
+    std::memcpy(ref.bytes.data(), tensor.storage().data(), ref.storage_bytes);
+    ref.captured = true;
+    return ref;
+  }
+  ref.value = value;
+  depth_ = std::max(depth_, value->depth + 1);
+  return ref;
+}
+
+void OpCall::add_argument(const c10::IValue& value) {
+  Argument& argument = recipe_->arguments.emplace_back();
+  if (tensor_in(value) != nullptr) {
+    argument.kind = ArgumentKind::kTensor;
+  } else if (is_list_of_tensors(value)) {
+    argument.kind = value.isTensorList() ? ArgumentKind::kTensorList : ArgumentKind::kOptionalTensorList;
+    for (const c10::IValue& element : value.toListRef())
+      argument.present.push_back(tensor_in(element) != nullptr);
+  } else {
+    argument.plain = value;
+  }
+}
+
+void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
+  recipe_ = std::make_shared<Recipe>();
+  recipe_->op = &traits_;
+  recipe_->grad_mode = c10::GradMode::is_enabled();
+  for (const c10::IValue& argument : arguments) add_argument(argument);
+  for (const Use& use : uses_) recipe_->tensors.push_back(ref_of(use));
+  if (depth_ > kDeepest) return recipe_.reset();
+  if (!traits_.random) return;
+  if (uses_.empty()) return recipe_.reset();  // which device it draws on is not known here
+  recipe_->random = std::make_unique<RandomState>(generator_of(arguments, uses_[0].tensor->device()));
+}
+
+void OpCall::announce_writes() {
+  for (const Use& use : uses_) {
+    if (use.written) machine_.residency.restore_dependents(*use.record);
+  }
+  for (const Use& use : uses_) {
+    if (use.written) use.record->current->closing = true;
+  }
+}
+
+void OpCall::end(c10::ArrayRef<c10::IValue> results) {
+  const std::uint64_t took_ns = now_ns() - started_ns_;
+  const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
+  ended_ = true;
+  if (plain_ && traits_.trusted) {
+    machine_.counters.ops_ns += took_ns;
+    machine_.window_ops_ns += took_ns;
+  }
+  if (recipe_) {
+    recipe_->cost_ns = took_ns;
+    ++machine_.counters.recorded;
+  }
+  add_results(results);
+  renew_written();
+  if (hidden_) {
+    for (const Use& use : uses_) use.record->pinned = true;
+  }
+  unlock();
+  machine_.tick();
+}
+
+void OpCall::add_results(c10::ArrayRef<c10::IValue> results) {
+  for (std::uint32_t i = 0; i < results.size(); ++i) {
+    if (const at::Tensor* const tensor = tensor_in(results[i])) {
+      add_result(*tensor, i, -1);
+    } else if (is_list_of_tensors(results[i])) {
+      std::int32_t element = 0;
+      for (const c10::IValue& listed : results[i].toListRef()) {
+        if (const at::Tensor* const one = tensor_in(listed)) add_result(*one, i, element);
+        ++element;
+      }
+    }
+  }
+}
+
+void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element) {
+  if (!has_plain_memory(tensor) || !on_served_device(tensor)) {
+    hidden_ = true;
+    return;
+  }
+  const c10::Storage& storage = tensor.storage();
+  if (storage.nbytes() == 0) return;
+  if (StorageRecord* const known = machine_.book.find(storage.unsafeGetStorageImpl())) {
+    const bool ours = is_used(known) || std::find(made_.begin(), made_.end(), known) != made_.end();
+    if (!ours) known->pinned = true;  // it came from nowhere that was seen
+    return;
+  }
+  StorageRecord& record =
+      machine_.book.add(storage, new_value({{}, false, index, element, storage.nbytes()}));
+  record.last_use = machine_.op_number;
+  record.exposed = !owned_by_allocator(*storage.unsafeGetStorageImpl()) ||
+                   (!traits_.trusted && traits_.name.compare(0, 6, "c10d::") == 0);
+  note_stream(record, tensor);
+  made_.push_back(&record);
+}
+
+std::shared_ptr<Value> OpCall::new_value(const Output& output) {
+  auto value = std::make_shared<Value>();
+  if (!recipe_) return value;
+  value->recipe = recipe_;
+  value->depth = depth_;
+  recipe_->outputs.push_back(output);
+  recipe_->outputs.back().value = value;
+  return value;
+}
+
+void OpCall::renew_written() {
+  for (std::uint32_t i = 0; i < uses_.size(); ++i) {
+    StorageRecord& record = *uses_[i].record;
+    if (!uses_[i].written || !record.current->closing || !record.alive()) continue;
+    const c10::StorageImpl& impl = *record.address;
+    const bool moved = impl.nbytes() != record.bytes || impl.data() != record.data;
+    if (moved) record.pinned = true;
+    const bool plain_leaf = moved || uses_[i].statistics;
+    machine_.book.overwrite(
+        record, plain_leaf ? std::make_shared<Value>() : new_value({{}, true, i, -1, record.bytes}));
+  }
+}
+
+}  // namespace stowage::recompute

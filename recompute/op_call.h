@@ -1,0 +1,77 @@
+// One call of an op, from before it runs to after: what it reads is brought back and locked, what it writes
+// is given a new version, what it makes gets a recipe.
+//
+//   OpCall call(traits, keys_known);
+//   call.begin(arguments);      // takes the lock for its own duration
+//   … the op runs, outside the lock …
+//   call.end(results);
+// A call that is destroyed before end() failed: what it was to write has unknown content.
+//
+// Thread safety: one thread per call; begin() and end() take the runtime's lock.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "recompute/machine.h"
+#include "recompute/op_traits.h"
+
+namespace stowage::recompute {
+
+class OpCall {
+ public:
+  /// `plain`: only kernels, autograd and the like stand below; no mode, no subclass. Else nothing is
+  /// recorded.
+  OpCall(const OpTraits& traits, bool plain);
+  OpCall(const OpCall&) = delete;
+  OpCall& operator=(const OpCall&) = delete;
+  ~OpCall();
+
+  /// Throws what recomputation throws.
+  void begin(c10::ArrayRef<c10::IValue> arguments);
+  void end(c10::ArrayRef<c10::IValue> results);
+
+ private:
+  struct Use {
+    StorageRecord* record;
+    const at::TensorBase* tensor;
+    Role role;
+    bool written;
+    bool statistics;  ///< of batch-norm: written, but not part of what its results depend on
+  };
+
+  void read_arguments(c10::ArrayRef<c10::IValue> arguments);
+  void read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains);
+  void bring_back();
+  void pin_what_is_unsafe();
+  [[nodiscard]] bool appears_once(const Use& use) const;
+  [[nodiscard]] bool trains(c10::ArrayRef<c10::IValue> arguments) const;
+  [[nodiscard]] bool may_record() const;
+  void make_recipe(c10::ArrayRef<c10::IValue> arguments);
+  void add_argument(const c10::IValue& value);
+  TensorRef ref_of(const Use& use);
+  void announce_writes();
+  void add_results(c10::ArrayRef<c10::IValue> results);
+  void add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element);
+  void renew_written();
+  std::shared_ptr<Value> new_value(const Output& output);
+  [[nodiscard]] bool is_used(const StorageRecord* record) const;
+  void unlock();
+
+  Machine& machine_;
+  const OpTraits& traits_;
+  const bool plain_;
+  bool hidden_ = false;  ///< a tensor among the arguments has memory that is not seen here
+  bool begun_ = false;
+  bool ended_ = false;
+  c10::SmallVector<Use, 6> uses_;
+  c10::SmallVector<StorageRecord*, 2> made_;
+  std::shared_ptr<Recipe> recipe_;
+  std::uint32_t depth_ = 0;
+  std::uint64_t started_ns_ = 0;
+};
+
+}  // namespace stowage::recompute

@@ -1,0 +1,173 @@
+#include "recompute/op_lists.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stowage::recompute {
+namespace {
+
+using Name = std::string_view;
+
+template <std::size_t kCount>
+bool among(const std::array<Name, kCount>& names, Name name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+constexpr std::array kFactories = {
+    Name("empty"),
+    Name("empty_like"),
+    Name("empty_strided"),
+    Name("empty_permuted"),
+    Name("new_empty"),
+    Name("zeros"),
+    Name("new_empty_strided"),
+    Name("zeros_like"),
+    Name("new_zeros"),
+    Name("ones"),
+    Name("ones_like"),
+    Name("new_ones"),
+    Name("full"),
+    Name("full_like"),
+    Name("new_full"),
+    Name("scalar_tensor"),
+    Name("from_file"),
+    Name("_empty_affine_quantized"),
+    Name("empty_quantized"),
+    Name("eye"),
+    Name("arange"),
+    Name("tril_indices"),
+    Name("triu_indices"),
+};
+
+constexpr std::array kOverwriting = {
+    Name("fill_"),        Name("zero_"),      Name("uniform_"), Name("normal_"),
+    Name("bernoulli_"),   Name("random_"),    Name("cauchy_"),  Name("log_normal_"),
+    Name("exponential_"), Name("geometric_"), Name("copy_"),
+};
+
+constexpr std::array kResizing = {
+    Name("resize_"),
+    Name("resize_as_"),
+    Name("set_"),
+    Name("_resize_output_"),
+    Name("resize"),
+    Name("set_data"),
+    Name("resize_as_sparse_"),
+    Name("set"),
+    Name("swap"),
+    Name("record_stream"),
+    Name("_pin_memory"),
+    Name("pin_memory"),
+    Name("data"),
+    Name("_copy_from"),
+    Name("_copy_from_and_resize"),
+};
+
+constexpr std::array kNeverRepeating = {
+    Name("_local_scalar_dense"),
+    Name("_assert_async"),
+    Name("_print"),
+    Name("_cudnn_init_dropout_state"),
+    Name("_thnn_fused_lstm_cell"),
+    Name("_cudnn_rnn"),
+    Name("_cudnn_rnn_flatten_weight"),
+    Name("miopen_rnn"),
+    Name("_sync"),
+    Name("fused_moving_avg_obs_fake_quant"),
+    Name("_fused_moving_avg_obs_fq_helper"),
+    Name("_scaled_dot_product_cudnn_attention"),
+    Name("_mkldnn_rnn"),
+};
+
+constexpr std::array kRepeatingIfDeterministic = {
+    Name("index_put_"),
+    Name("index_put"),
+    Name("_index_put_impl_"),
+    Name("scatter_add"),
+    Name("scatter_add_"),
+    Name("scatter_reduce"),
+    Name("scatter_reduce_"),
+    Name("index_add"),
+    Name("index_add_"),
+    Name("index_copy_"),
+    Name("index_reduce_"),
+    Name("put_"),
+    Name("put"),
+    Name("histc"),
+    Name("bincount"),
+    Name("kthvalue"),
+    Name("median"),
+    Name("nanmedian"),
+    Name("cumsum"),
+    Name("_ctc_loss"),
+    Name("_ctc_loss_backward"),
+    Name("_embedding_bag_backward"),
+    Name("_embedding_bag_dense_backward"),
+    Name("_embedding_bag"),
+    Name("embedding_dense_backward"),
+    Name("grid_sampler_2d_backward"),
+    Name("grid_sampler_3d_backward"),
+    Name("_adaptive_avg_pool2d_backward"),
+    Name("_adaptive_avg_pool3d_backward"),
+    Name("adaptive_max_pool2d_backward"),
+    Name("adaptive_max_pool3d_backward"),
+    Name("avg_pool3d_backward"),
+    Name("max_pool2d_with_indices_backward"),
+    Name("max_pool3d_with_indices_backward"),
+    Name("fractional_max_pool2d_backward"),
+    Name("fractional_max_pool3d_backward"),
+    Name("max_unpool2d"),
+    Name("max_unpool3d"),
+    Name("reflection_pad1d_backward"),
+    Name("reflection_pad2d_backward"),
+    Name("reflection_pad3d_backward"),
+    Name("replication_pad1d_backward"),
+    Name("replication_pad2d_backward"),
+    Name("replication_pad3d_backward"),
+    Name("upsample_linear1d_backward"),
+    Name("upsample_bilinear2d_backward"),
+    Name("upsample_bicubic2d_backward"),
+    Name("upsample_trilinear3d_backward"),
+    Name("nll_loss2d_forward"),
+    Name("nll_loss2d_backward"),
+    Name("roll"),
+    Name("unfold_backward"),
+};
+
+constexpr std::array kRouting = {
+    Name("topk"),
+    Name("sort"),
+    Name("argsort"),
+    Name("argmax"),
+    Name("argmin"),
+    Name("multinomial"),
+    Name("nonzero"),
+    Name("masked_select"),
+    Name("unique"),
+    Name("_unique2"),
+    Name("unique_consecutive"),
+    Name("searchsorted"),
+    Name("bucketize"),
+};
+
+}  // namespace
+
+bool is_factory(Name name) { return among(kFactories, name); }
+bool overwrites_self(Name name) { return among(kOverwriting, name); }
+bool resizes(Name name) { return among(kResizing, name); }
+bool never_repeats(Name name) { return among(kNeverRepeating, name); }
+bool repeats_only_if_deterministic(Name name) { return among(kRepeatingIfDeterministic, name); }
+bool routes_data(Name name) { return among(kRouting, name); }
+
+std::optional<StatisticsArguments> undeclared_statistics(Name name) {
+  if (name == "native_batch_norm" || name == "cudnn_batch_norm" || name == "miopen_batch_norm")
+    return StatisticsArguments{3, 5};
+  if (name == "_native_batch_norm_legit") return StatisticsArguments{3, 5};
+  if (name == "_batch_norm_with_update") return StatisticsArguments{3, -1};
+  if (name == "batch_norm_update_stats") return StatisticsArguments{1, -1};
+  if (name == "batch_norm_gather_stats" || name == "batch_norm_gather_stats_with_counts")
+    return StatisticsArguments{3, -1};
+  return std::nullopt;
+}
+
+}  // namespace stowage::recompute

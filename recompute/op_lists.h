@@ -1,0 +1,33 @@
+// The operators about which a schema says too little, by name without namespace and overload.
+//
+// Sources: torch.use_deterministic_algorithms' documentation for the kernels that do not repeat; the kernels'
+// code for batch-norm's statistics, which the schemas of these operators do not declare as written.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace stowage::recompute {
+
+/// Makes a tensor whose content somebody outside of ops may then fill: empty, zeros, full, …
+bool is_factory(std::string_view name);
+/// Writes the whole of its first argument without reading it: fill_, uniform_, …
+bool overwrites_self(std::string_view name);
+/// Changes a storage's size or swaps it.
+bool resizes(std::string_view name);
+/// Never gives the same again, or has an effect outside of its results.
+bool never_repeats(std::string_view name);
+/// Its kernels may add in any order unless deterministic algorithms are asked for.
+bool repeats_only_if_deterministic(std::string_view name);
+/// Its results decide where data go: top-k, sort, argmax, …
+bool routes_data(std::string_view name);
+
+/// Where a training batch-norm has its running statistics: the first of two arguments, and the flag (-1:
+/// always trains).
+struct StatisticsArguments {
+  int first = 0;
+  int training = -1;
+};
+std::optional<StatisticsArguments> undeclared_statistics(std::string_view name);
+
+}  // namespace stowage::recompute

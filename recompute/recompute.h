@@ -1,0 +1,119 @@
+// Evict and recompute: the front door of this folder for whoever conducts it.
+//
+// While it is installed, every ATen op of the threads that take part goes through an interposer. It keeps,
+// for each value (storage, version) whose re-creation is legal, the recipe that made it; evicts values when
+// somebody needs their bytes; and brings back, before an op runs, whatever that op reads. What it cannot be
+// certain about stays resident.
+//
+// Thread safety: every function, from any thread, except where it says otherwise. All state is behind one
+// recursive lock of the runtime; ops run outside it, recomputation inside it. Lock order: the runtime's lock
+// comes before any lock of an allocator. So an allocator must hold NO lock of its own while it calls
+// make_room(), since that frees through the allocator, and an allocation inside a recomputation may call
+// make_room() again (which is allowed: it never evicts what a running op or recomputation reads or makes).
+//
+// Invariants: an evicted storage's value can be made again at any time, bit for bit; nothing that is locked,
+// pinned or without a recipe is ever evicted; restoring touches neither version counters nor autograd.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/result.h"
+#include "core/units.h"
+
+namespace c10 {
+struct StorageImpl;
+}
+
+namespace stowage::recompute {
+
+/// How the runtime behaves. All defaults are for use; the others are for tests.
+struct Options {
+  /// Storages smaller than this are never evicted.
+  Bytes smallest{1024};
+  /// Tests: evicted CPU bytes are overwritten with NaN patterns before they are given back.
+  bool poison = false;
+  /// Tests: every `forced_every` ops, each evictable storage is evicted with probability 1/2. 0: never.
+  std::uint32_t forced_every = 0;
+  std::uint64_t forced_seed = 0;
+  /// No more is evicted when recomputation took more than this many times the time of the job's own ops.
+  double thrash_limit = 3.0;
+};
+
+/// What happened since install(). Durations are host time.
+struct Counters {
+  std::uint64_t ops = 0;        ///< seen by the interposer, composites not counted
+  std::uint64_t recorded = 0;   ///< of these, ops with a recipe
+  std::uint64_t evictions = 0;  ///< storages
+  std::uint64_t restores = 0;   ///< storages
+  std::uint64_t replays = 0;    ///< ops run again
+  std::uint64_t ops_ns = 0;     ///< in the job's own ops
+  std::uint64_t replay_ns = 0;  ///< in ops run again
+  std::uint64_t search_ns = 0;  ///< choosing what to evict
+  Bytes evicted{0};             ///< bytes evicted at present
+  Bytes evicted_total{0};       ///< bytes ever evicted
+  std::uint64_t rooms = 0;      ///< calls of make_room that freed something
+  std::uint64_t refusals = 0;   ///< calls of make_room that freed nothing
+};
+
+/// Addresses [begin, end) that hold nothing at present.
+struct FreeRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+/// The one runtime of a process.
+class Runtime {
+ public:
+  /// Puts the interposer in place and makes the calling thread take part; threads that autograd runs for it
+  /// follow. Another thread takes part from its first op on. Installing again replaces the options. Error:
+  /// kUnsupported where the guard range cannot be reserved or somebody else holds the dispatch key.
+  static Status install(const Options& options);
+  /// Brings everything back, forgets all recipes and takes the interposer out. Must not race with ops of
+  /// other threads that began while installed. Throws what recomputation throws (out of memory); then all is
+  /// still installed.
+  static void uninstall();
+  static bool installed() noexcept;
+
+  /// An allocation of `bytes` on `device_type` (c10::DeviceType as a number: 0 CPU, 1 CUDA) would exceed the
+  /// budget: evicts, cheapest first, until at least `bytes` are free or nothing is left. True if anything was
+  /// freed: then look again. False: nothing is evictable, the thrash guard holds, or the runtime is not
+  /// installed.
+  static bool make_room(Bytes bytes, int device_type) noexcept;
+  /// As make_room, for an arena: frees one contiguous window of at least `bytes` made of `free` ranges and
+  /// evictable storages, the cheapest such. `free`: ascending, disjoint. False: no such window; nothing was
+  /// evicted.
+  static bool make_contiguous_room(Bytes bytes, int device_type, std::span<const FreeRange> free) noexcept;
+
+  /// A sentence for an out-of-memory error: what is pinned, what has no recipe, what is in use, and which
+  /// budget would do for `bytes` more when `held` bytes are held now.
+  static std::string explain_shortage(Bytes bytes, Bytes held, int device_type);
+
+  /// An iteration ended: values of it that are still alive lose their history (they stay, resident, for
+  /// good), so that recipes do not reach across iterations. Brings evicted ones back first. Call between ops.
+  static void end_iteration();
+
+  /// `storage` is read or written outside of ops from now on (a pointer was handed out): it comes back,
+  /// stays, and what is computed from it from now on is not evicted.
+  static void expose(c10::StorageImpl* storage);
+  /// `storage` comes back and stays until it dies. Cheaper than expose(): only for reads.
+  static void pin(c10::StorageImpl* storage);
+  /// Evicts one storage, if that is legal at present. True if it is evicted now.
+  static bool evict(c10::StorageImpl* storage);
+  /// True if the storage's bytes are away at present.
+  static bool is_evicted(c10::StorageImpl* storage);
+
+  /// Between these calls the thread runs code that may read or fill memory unseen (a custom autograd
+  /// function): its ops have no recipes and what they read stays. Nests. For the calling thread only.
+  static void enter_opaque() noexcept;
+  static void leave_opaque() noexcept;
+
+  /// True while the calling thread recomputes: its allocations and ops are not the job's own.
+  static bool replaying() noexcept;
+
+  static Counters counters();
+};
+
+}  // namespace stowage::recompute

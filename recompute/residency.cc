@@ -1,0 +1,297 @@
+#include "recompute/residency.h"
+
+#include <chrono>
+#include <cstring>
+
+#include "core/check.h"
+#include "recompute/guard_range.h"
+#include "recompute/op_traits.h"
+#include "recompute/replay.h"
+#include "recompute/thread_watch.h"
+
+namespace stowage::recompute {
+namespace {
+
+constexpr std::size_t kFarthest = 50000;  // values on the way to the leaves; beyond, a value stays
+constexpr int kDeepest = 100;             // restores inside restores
+
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+}  // namespace
+
+int& replaying_here() noexcept {
+  thread_local int depth = 0;
+  return depth;
+}
+
+// The recipes to run, first to last, and what they have made so far for each other.
+struct Residency::Plan {
+  std::vector<std::shared_ptr<Recipe>> steps;
+  std::unordered_map<const Value*, std::uint32_t> uses;  ///< by steps to come
+  std::unordered_map<const Value*, c10::Storage> made;
+};
+
+bool Residency::materialised(const Value& value) {
+  return value.home != nullptr && !value.closing && !value.home->evicted && value.home->alive();
+}
+
+bool Residency::may_evict(const StorageRecord& record) {
+  if (record.evicted || record.pinned || record.exposed || record.locks > 0 || record.bytes == 0)
+    return false;
+  if (!record.current->recipe || !record.alive() || !guard_covers(record.bytes)) return false;
+  const c10::StorageImpl& impl = *record.address;
+  return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
+}
+
+bool Residency::evict(StorageRecord& record) {
+  if (unseen_op_runs() || !may_evict(record)) return false;
+  const c10::Storage held(record.impl.lock());
+  if (!held) return false;
+  std::vector<std::shared_ptr<Value>> leaves;
+  if (!book_.collect_leaves(record.current, kFarthest, leaves)) return false;
+  if (!anchor_leaves(leaves)) return false;
+  record.leaves = std::move(leaves);
+  join_neighbours(*record.current);
+  c10::StorageImpl& impl = *record.address;
+  if (poison_ && impl.device_type() == c10::kCPU) std::memset(impl.mutable_data(), 0xFF, record.bytes);
+  const c10::Device device = impl.device();
+  record.evicted = true;
+  ++counts_.evictions;
+  counts_.evicted_bytes += record.bytes;
+  counts_.evicted_total += record.bytes;
+  impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
+  return true;
+}
+
+// False, and nothing done, if one of them is about to be overwritten or dies at this moment in another
+// thread.
+bool Residency::anchor_leaves(std::vector<std::shared_ptr<Value>>& leaves) {
+  std::vector<c10::Storage> held;
+  for (const auto& leaf : leaves) {
+    if (leaf->closing || leaf->frozen) return false;
+    held.emplace_back(leaf->home->impl.lock());
+    if (!held.back()) return false;
+  }
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i]->anchors++ == 0) leaves[i]->anchor = std::move(held[i]);
+  }
+  return true;
+}
+
+void Residency::release_leaves(StorageRecord& record) {
+  for (const auto& leaf : record.leaves) {
+    if (--leaf->anchors == 0) leaf->anchor = c10::Storage();
+  }
+  record.leaves.clear();
+}
+
+NeighbourSets::Id Residency::set_of(Value& value) {
+  return value.cost_generation == neighbours_.generation() ? value.cost_set : -1;
+}
+
+// `value` is about to be away: its set takes in the sets of absent values next to it. Dead values on the way,
+// which nobody evicted, are taken in as they are found.
+void Residency::join_neighbours(Value& value) {
+  constexpr std::size_t kManySets = 1u << 20;
+  if (neighbours_.size() > kManySets) neighbours_.clear();
+  const auto start_set = [this](Value& alone) {
+    alone.cost_set = neighbours_.make(alone.recipe->cost_ns);
+    alone.cost_generation = neighbours_.generation();
+  };
+  start_set(value);
+  std::vector<Value*> waiting{&value};
+  while (!waiting.empty()) {
+    Value& at = *waiting.back();
+    waiting.pop_back();
+    for (const TensorRef& input : at.recipe->tensors) {
+      Value* const next = input.value.get();
+      if (next == nullptr || !next->recipe || materialised(*next)) continue;
+      if (set_of(*next) < 0) {
+        start_set(*next);
+        waiting.push_back(next);
+      }
+      neighbours_.join(value.cost_set, next->cost_set);
+    }
+  }
+  book_.for_each([&](StorageRecord& other) {
+    if (!other.evicted || set_of(*other.current) < 0 || !other.current->recipe) return;
+    for (const TensorRef& input : other.current->recipe->tensors) {
+      if (input.value.get() == &value) neighbours_.join(value.cost_set, other.current->cost_set);
+    }
+  });
+}
+
+Residency::Plan Residency::plan_for(Value& target) {
+  Plan plan;
+  struct Frame {
+    std::shared_ptr<Recipe> recipe;
+    std::size_t next;
+  };
+  const std::uint64_t stamp = book_.next_stamp();
+  std::vector<Frame> frames{{target.recipe, 0}};
+  target.recipe->stamp = stamp;
+  while (!frames.empty()) {
+    Frame& frame = frames.back();
+    if (frame.next == frame.recipe->tensors.size()) {
+      plan.steps.push_back(std::move(frame.recipe));
+      frames.pop_back();
+      continue;
+    }
+    const std::shared_ptr<Value>& input = frame.recipe->tensors[frame.next++].value;
+    if (!input || materialised(*input)) continue;
+    ++plan.uses[input.get()];
+    TORCH_CHECK(
+        input->recipe != nullptr, "stowage: an input of ", frame.recipe->op->name,
+        " that a recomputation starts from is lost; please report this, and run the job without a budget");
+    if (input->recipe->stamp == stamp) continue;
+    input->recipe->stamp = stamp;
+    frames.push_back({input->recipe, 0});
+  }
+  return plan;
+}
+
+// What step has made for this input, or what is at its home; restored if it was evicted since the plan was
+// made.
+c10::Storage Residency::input_of(Plan& plan, const TensorRef& ref) {
+  if (ref.captured) return {};
+  if (!ref.value) return make_storage(ref.device, ref.storage_bytes);
+  Value& value = *ref.value;
+  const auto made = plan.made.find(&value);
+  const bool last = plan.uses.contains(&value) && --plan.uses[&value] == 0;
+  if (made != plan.made.end()) {
+    c10::Storage storage = last ? std::move(made->second) : made->second;
+    if (last) plan.made.erase(made);
+    return !last && ref.role == Role::kWritten ? copy_storage(storage) : storage;
+  }
+  if (value.home != nullptr && !value.closing) {
+    restore(*value.home);
+    const c10::Storage storage(value.home->impl.lock());
+    if (storage && !value.home->evicted) {
+      TORCH_CHECK(
+          storage.nbytes() == value.home->bytes && storage.data() == value.home->data,
+          "stowage: a tensor that a recomputation reads was resized outside of ops; run the job without a "
+          "budget");
+      return ref.role == Role::kWritten ? copy_storage(storage) : storage;
+    }
+  }
+  return make_again(value);  // it died, in another thread, since the plan was made
+}
+
+c10::Storage Residency::make_again(Value& value) {
+  STOWAGE_CHECK(value.recipe != nullptr, "a value that an evicted one starts from is lost");
+  Plan plan = plan_for(value);
+  plan.uses[&value] = 1;
+  run_all(plan);
+  STOWAGE_CHECK(plan.made.contains(&value), "the last step of a plan makes what it is for");
+  return std::move(plan.made[&value]);
+}
+
+void Residency::run_all(Plan& plan) {
+  TORCH_CHECK_WITH(OutOfMemoryError, replaying_here() < kDeepest,
+                   "stowage: recomputation goes round in circles: the budget is too small for it");
+  struct Inside {
+    int& depth;
+    explicit Inside(int& at) : depth(++at) {}
+    ~Inside() { --depth; }
+  } const inside(replaying_here());
+  for (std::size_t step = 0; step < plan.steps.size(); ++step) run(plan, step);
+}
+
+void Residency::run(Plan& plan, std::size_t step) {
+  const Recipe& recipe = *plan.steps[step];
+  std::vector<RecordLock> locks;
+  for (const TensorRef& ref : recipe.tensors)
+    locks.emplace_back(ref.value && ref.value->home != nullptr ? ref.value->home : nullptr);
+  std::vector<c10::Storage> inputs;
+  for (const TensorRef& ref : recipe.tensors) inputs.push_back(input_of(plan, ref));
+  const std::uint64_t begin = now_ns();
+  std::vector<c10::Storage> made = replay(recipe, inputs);
+  counts_.replay_ns += now_ns() - begin;
+  ++counts_.replays;
+  inputs.clear();
+  deliver(plan, recipe, made);
+}
+
+// All outputs of an op come back together: to their homes where those are evicted, to the plan where it needs
+// them.
+void Residency::deliver(Plan& plan, const Recipe& recipe, std::vector<c10::Storage>& made) {
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const std::shared_ptr<Value> value = recipe.outputs[i].value.lock();
+    if (!value) continue;
+    if (value->home != nullptr && value->home->evicted && value->home->alive()) {
+      refill(*value->home, made[i]);
+    } else if (!materialised(*value) && plan.uses.contains(value.get()) && plan.uses[value.get()] > 0) {
+      plan.made[value.get()] = made[i];
+    }
+  }
+}
+
+void Residency::refill(StorageRecord& record, c10::Storage& made) {
+  c10::StorageImpl& source = *made.unsafeGetStorageImpl();
+  record.address->set_data_ptr_noswap(std::move(source._mutable_data_ptr_no_checks()));
+  source.set_nbytes(0);
+  record.data = record.address->data();
+  record.evicted = false;
+  ++counts_.restores;
+  counts_.evicted_bytes -= record.bytes;
+  Value& value = *record.current;
+  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->cost_ns);
+  value.cost_set = -1;
+  release_leaves(record);
+}
+
+void Residency::restore(StorageRecord& record) {
+  if (!record.evicted || !record.alive()) return;
+  const RecordLock lock(&record);
+  const c10::Storage held(record.impl.lock());
+  if (!held) return;
+  Plan plan = plan_for(*record.current);
+  run_all(plan);
+  STOWAGE_CHECK(!record.evicted, "the last step of a plan makes what it is for");
+}
+
+void Residency::restore_all() {
+  std::vector<StorageRecord*> away;
+  book_.for_each([&](StorageRecord& record) {
+    if (record.evicted) away.push_back(&record);
+  });
+  std::vector<RecordLock> locks;  // or a small budget evicts one for the other for ever
+  for (StorageRecord* record : away) locks.emplace_back(record);
+  for (StorageRecord* record : away) restore(*record);
+}
+
+void Residency::restore_dependents(StorageRecord& record) {
+  const std::shared_ptr<Value> content = record.current;
+  content->frozen = true;
+  if (content->anchors == 0) return;
+  std::vector<StorageRecord*> dependents;
+  book_.for_each([&](StorageRecord& other) {
+    for (const auto& leaf : other.leaves) {
+      if (leaf == content) return dependents.push_back(&other);
+    }
+  });
+  std::vector<RecordLock> locks;
+  for (StorageRecord* dependent : dependents) locks.emplace_back(dependent);
+  for (StorageRecord* dependent : dependents) {
+    restore(*dependent);
+    if (!dependent->evicted) continue;
+    // It died while evicted: nobody wants it back.
+    counts_.evicted_bytes -= dependent->bytes;
+    dependent->evicted = false;
+    dependent->pinned = true;
+    release_leaves(*dependent);
+  }
+}
+
+void Residency::forget_dead() {
+  book_.for_each([&](StorageRecord& record) {
+    if (!record.evicted || record.alive() || record.locks > 0) return;
+    record.evicted = false;
+    counts_.evicted_bytes -= record.bytes;
+  });
+}
+
+}  // namespace stowage::recompute

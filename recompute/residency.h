@@ -1,0 +1,107 @@
+// Takes the bytes out of living storages and brings them back.
+//
+// Evicting moves the data out of the StorageImpl and frees it through its allocator; the storage then points
+// into the guard range. Restoring plans which recipes to run (those of dead and evicted values on the way
+// down to what is there), runs them in order and moves the results' data into the same StorageImpls. Results
+// of dead values live only while the plan needs them. Tensors, views, version counters and saved tensors see
+// nothing of it.
+//
+// Thread safety: none; the runtime's lock guards it. An allocation made here may call back into evict() of
+// other storages; never of those that are locked. Invariants: an evicted storage's leaves are anchored;
+// evicted => record.leaves were collected; a failed restore (out of memory) leaves everything evicted or
+// resident as it was or better.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "recompute/neighbours.h"
+#include "recompute/storage_book.h"
+
+namespace stowage::recompute {
+
+/// Counts of Counters that come from here.
+struct ResidencyCounts {
+  std::uint64_t evictions = 0;
+  std::uint64_t restores = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t replay_ns = 0;
+  std::uint64_t evicted_bytes = 0;
+  std::uint64_t evicted_total = 0;
+};
+
+class Residency {
+ public:
+  explicit Residency(StorageBook& book) : book_(book) {}
+
+  /// Bytes of evicted CPU storages are overwritten first.
+  void set_poison(bool poison) { poison_ = poison; }
+
+  /// True if only the state of the moment speaks for eviction: alive, resident, not locked or pinned, with a
+  /// recipe and data that its allocator owns. Cheap.
+  [[nodiscard]] static bool may_evict(const StorageRecord& record);
+  /// Evicts if may_evict() and if the value can be made again from leaves that are there. A value that cannot
+  /// becomes a leaf.
+  bool evict(StorageRecord& record);
+  /// Brings it back if it is evicted. Throws what the ops throw.
+  void restore(StorageRecord& record);
+  void restore_all();
+  /// Before the content of `record` changes: brings back what starts from it.
+  void restore_dependents(StorageRecord& record);
+  /// Drops the count of storages that died while evicted. Call before StorageBook::sweep.
+  void forget_dead();
+
+  /// The set of neighbours that `value` is in, or -1 if it is there or nobody joined it yet.
+  NeighbourSets::Id set_of(Value& value);
+  /// What the members of a set cost together.
+  std::uint64_t cost_of_set_ns(NeighbourSets::Id set) { return neighbours_.cost_ns(set); }
+  NeighbourSets::Id name_of_set(NeighbourSets::Id set) { return neighbours_.find(set); }
+  /// True if the value is in memory and may be read.
+  static bool materialised(const Value& value);
+  [[nodiscard]] const ResidencyCounts& counts() const { return counts_; }
+  /// Requires: nothing is evicted.
+  void reset_counts() { counts_ = {}; }
+
+ private:
+  struct Plan;
+  Plan plan_for(Value& target);
+  void run_all(Plan& plan);
+  c10::Storage make_again(Value& value);
+  void run(Plan& plan, std::size_t step);
+  c10::Storage input_of(Plan& plan, const TensorRef& ref);
+  void deliver(Plan& plan, const Recipe& recipe, std::vector<c10::Storage>& made);
+  void refill(StorageRecord& record, c10::Storage& made);
+  void release_leaves(StorageRecord& record);
+  bool anchor_leaves(std::vector<std::shared_ptr<Value>>& leaves);
+  void join_neighbours(Value& value);
+
+  StorageBook& book_;
+  NeighbourSets neighbours_;
+  ResidencyCounts counts_;
+  bool poison_ = false;
+};
+
+/// > 0 while the calling thread recomputes.
+int& replaying_here() noexcept;
+
+/// Keeps a storage from being evicted while it exists. Null is allowed.
+class RecordLock {
+ public:
+  explicit RecordLock(StorageRecord* record) : record_(record) {
+    if (record_ != nullptr) ++record_->locks;
+  }
+  RecordLock(RecordLock&& other) noexcept : record_(other.record_) { other.record_ = nullptr; }
+  RecordLock(const RecordLock&) = delete;
+  RecordLock& operator=(const RecordLock&) = delete;
+  RecordLock& operator=(RecordLock&&) = delete;
+  ~RecordLock() {
+    if (record_ != nullptr) --record_->locks;
+  }
+
+ private:
+  StorageRecord* record_;
+};
+
+}  // namespace stowage::recompute

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+#include "recompute/guard_range.h"
+#include "recompute/interposer.h"
+#include "recompute/machine.h"
+#include "recompute/recompute.h"
+#include "recompute/thread_watch.h"
+
+namespace stowage::recompute {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+// Runs `search` under the lock and counts its time; no exception leaves.
+template <class Search>
+bool search_room(Search search) noexcept try {
+  Machine& all = machine();
+  if (!all.on.load()) return false;
+  const Lock lock(all.mutex);
+  const std::uint64_t begin = now_ns();
+  const bool freed = !all.thrashes() && search(all);
+  all.counters.search_ns += now_ns() - begin;
+  ++(freed ? all.counters.rooms : all.counters.refusals);
+  return freed;
+} catch (const std::exception&) {  // no memory for the search itself
+  return false;
+}
+
+// Runs `work` on the record of a storage, which is brought back first.
+template <class Work>
+void with_resident(c10::StorageImpl* storage, Work work) {
+  Machine& all = machine();
+  if (!all.on.load() || storage == nullptr) return;
+  const Lock lock(all.mutex);
+  const c10::Storage held(c10::intrusive_ptr<c10::StorageImpl>::unsafe_reclaim_from_nonowning(storage));
+  StorageRecord& record = all.book.record_of(held);
+  all.residency.restore(record);
+  work(all, record);
+}
+
+std::string in_mib(std::uint64_t bytes) {
+  constexpr std::uint64_t kMebi = 1u << 20;
+  return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
+}
+
+}  // namespace
+
+Status Runtime::install(const Options& options) {
+  if (Status reserved = reserve_guard_range(); !reserved) return reserved;
+  if (Status registered = register_interposer(); !registered) return registered;
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  if (!all.on.load()) {
+    all.counters = {};
+    all.residency.reset_counts();
+  }
+  all.options = options;
+  all.residency.set_poison(options.poison);
+  all.on.store(true);
+  take_part(true);
+  watch_threads(true);
+  return {};
+}
+
+void Runtime::uninstall() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.residency.restore_all();
+  all.residency.forget_dead();
+  all.book.forget_history();
+  all.book.clear();
+  all.on.store(false);
+  take_part(false);
+  watch_threads(false);
+}
+
+bool Runtime::installed() noexcept { return machine().on.load(); }
+
+bool Runtime::make_room(Bytes bytes, int device_type) noexcept {
+  return search_room([&](Machine& all) {
+    return all.evictor.make_room(bytes.value(), all.options.smallest.value(), device_type, all.op_number) > 0;
+  });
+}
+
+bool Runtime::make_contiguous_room(Bytes bytes, int device_type, std::span<const FreeRange> free) noexcept {
+  return search_room([&](Machine& all) {
+    return all.evictor.make_window(bytes.value(), all.options.smallest.value(), device_type, all.op_number,
+                                   free);
+  });
+}
+
+std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  std::uint64_t pinned = 0;
+  std::uint64_t leaves = 0;
+  std::uint64_t locked = 0;
+  std::uint64_t small = 0;
+  std::uint64_t evictable = 0;
+  all.book.for_each([&](StorageRecord& record) {
+    if (record.evicted || !record.alive()) return;
+    if (static_cast<int>(record.address->device_type()) != device_type) return;
+    if (Residency::may_evict(record))
+      return void((record.bytes < all.options.smallest.value() ? small : evictable) += record.bytes);
+    (record.locks > 0 ? locked : record.pinned || record.exposed ? pinned : leaves) += record.bytes;
+  });
+  const std::uint64_t other =
+      held.value() - std::min(held.value(), pinned + leaves + locked + small + evictable);
+  const std::uint64_t needed = held.value() - std::min(held.value(), evictable) + bytes.value();
+  return in_mib(bytes.value()) + " more do not fit. Held: " + in_mib(held.value()) + ", of these " +
+         in_mib(locked) + " in use by the running op, " + in_mib(pinned) +
+         " parameters and other pinned tensors, " + in_mib(leaves) + " that cannot be recomputed, " +
+         in_mib(small) + " in small tensors, " + in_mib(other) + " not seen by Stowage, " +
+         in_mib(evictable) + " evictable" +
+         (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
+         ". A budget of " + in_mib(needed) + " would do at this point.";
+}
+
+void Runtime::end_iteration() {
+  Machine& all = machine();
+  if (!all.on.load()) return;
+  const Lock lock(all.mutex);
+  all.residency.restore_all();
+  all.residency.forget_dead();
+  all.book.forget_history();
+}
+
+void Runtime::expose(c10::StorageImpl* storage) {
+  with_resident(storage, [](Machine& all, StorageRecord& record) {
+    if (record.exposed) return;
+    record.exposed = true;
+    all.residency.restore_dependents(record);
+    all.book.overwrite(record, std::make_shared<Value>());
+  });
+}
+
+void Runtime::pin(c10::StorageImpl* storage) {
+  with_resident(storage, [](Machine&, StorageRecord& record) { record.pinned = true; });
+}
+
+bool Runtime::evict(c10::StorageImpl* storage) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  StorageRecord* const record = all.book.find(storage);
+  return record != nullptr && all.residency.evict(*record);
+}
+
+bool Runtime::is_evicted(c10::StorageImpl* storage) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  const StorageRecord* const record = all.book.find(storage);
+  return record != nullptr && record->evicted;
+}
+
+void Runtime::enter_opaque() noexcept { ++opaque_depth(); }
+void Runtime::leave_opaque() noexcept { --opaque_depth(); }
+
+bool Runtime::replaying() noexcept { return replaying_here() > 0; }
+
+Counters Runtime::counters() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  Counters counters = all.counters;
+  const ResidencyCounts& counts = all.residency.counts();
+  counters.evictions = counts.evictions;
+  counters.restores = counts.restores;
+  counters.replays = counts.replays;
+  counters.replay_ns = counts.replay_ns;
+  counters.evicted = Bytes(counts.evicted_bytes);
+  counters.evicted_total = Bytes(counts.evicted_total);
+  return counters;
+}
+
+}  // namespace stowage::recompute

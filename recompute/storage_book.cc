@@ -1,0 +1,161 @@
+#include "recompute/storage_book.h"
+
+#include <c10/core/Allocator.h>
+
+#include "core/check.h"
+
+namespace stowage::recompute {
+namespace {
+
+// A leaf whose storage died or was overwritten is gone for good.
+bool is_lost(Value& value) {
+  if (value.recipe) return false;
+  if (!value.lost && (value.home == nullptr || !value.home->alive())) value.lost = true;
+  return value.lost;
+}
+
+bool is_there(const Value& value) {
+  return value.home != nullptr && !value.closing && !value.home->evicted && value.home->alive();
+}
+
+// True if every way down from `value` ends at a leaf that is there. A value on the way that leads to a lost
+// leaf but is itself there becomes a leaf: what was made from it can still be made again. Verdicts of this
+// stamp are kept in the values, so that each is visited once.
+bool settle(Value& value, std::uint64_t stamp) {
+  struct Frame {
+    Value* value;
+    std::size_t next;
+  };
+  std::vector<Frame> frames{{&value, 0}};
+  while (!frames.empty()) {
+    Frame& frame = frames.back();
+    Value& at = *frame.value;
+    if (frame.next == 0 && at.stamp != stamp) at.sound = !is_lost(at);
+    const bool done = at.stamp == stamp || !at.recipe || !at.sound || frame.next == at.recipe->tensors.size();
+    if (!done) {
+      Value* const input = at.recipe->tensors[frame.next++].value.get();
+      if (input == nullptr) continue;
+      if (input->stamp == stamp) {
+        at.sound = at.sound && input->sound;
+      } else {
+        frames.push_back({input, 0});
+      }
+      continue;
+    }
+    if (!at.sound && at.recipe && is_there(at)) {
+      at.forget_recipe();
+      at.sound = true;
+    }
+    at.stamp = stamp;
+    const bool sound = at.sound;
+    frames.pop_back();
+    if (!frames.empty()) frames.back().value->sound = frames.back().value->sound && sound;
+  }
+  return value.sound;
+}
+
+}  // namespace
+
+bool owned_by_allocator(const c10::StorageImpl& storage) {
+  const c10::DeleterFnPtr deleter = storage.data_ptr().get_deleter();
+  if (deleter == nullptr) return false;
+  const auto frees = [&](c10::Allocator* allocator) {
+    return allocator != nullptr && allocator->raw_deleter() == deleter;
+  };
+  return frees(const_cast<c10::StorageImpl&>(storage).allocator()) ||
+         frees(c10::GetAllocator(storage.device_type()));
+}
+
+StorageRecord* StorageBook::find(const c10::StorageImpl* storage) {
+  const auto at = records_.find(storage);
+  return at == records_.end() ? nullptr : at->second.get();
+}
+
+StorageRecord& StorageBook::record_of(const c10::Storage& storage) {
+  if (StorageRecord* const known = find(storage.unsafeGetStorageImpl())) return *known;
+  StorageRecord& record = add(storage, std::make_shared<Value>());
+  record.exposed = storage.nbytes() > 0 && !owned_by_allocator(*storage.unsafeGetStorageImpl());
+  return record;
+}
+
+StorageRecord& StorageBook::add(const c10::Storage& storage, std::shared_ptr<Value> value) {
+  c10::StorageImpl* const address = storage.unsafeGetStorageImpl();
+  std::unique_ptr<StorageRecord>& slot = records_[address];
+  STOWAGE_DCHECK(slot == nullptr, "a storage is made once");
+  slot = std::make_unique<StorageRecord>(storage.getWeakStorageImpl());
+  slot->address = address;
+  slot->current = std::move(value);
+  slot->current->home = slot.get();
+  slot->serial = ++serial_;
+  slot->bytes = storage.nbytes();
+  slot->data = address->data();
+  return *slot;
+}
+
+void StorageBook::overwrite(StorageRecord& record, std::shared_ptr<Value> value) {
+  Value& old = *record.current;
+  STOWAGE_CHECK(old.anchors == 0,
+                "evicted values that start from this content are restored before it is written");
+  old.home = nullptr;
+  if (!old.recipe) old.lost = true;
+  record.current = std::move(value);
+  record.current->home = &record;
+  record.bytes = record.address->nbytes();
+  record.data = record.address->data();
+}
+
+void StorageBook::bury(StorageRecord& record) {
+  for (const auto& leaf : record.leaves) {
+    if (--leaf->anchors == 0) leaf->anchor = c10::Storage();
+  }
+  record.leaves.clear();
+  record.current->home = nullptr;
+  if (!record.current->recipe) record.current->lost = true;
+}
+
+void StorageBook::sweep() {
+  for (auto at = records_.begin(); at != records_.end();) {
+    StorageRecord& record = *at->second;
+    if (!record.alive() && record.locks == 0) {
+      bury(record);
+      at = records_.erase(at);
+      continue;
+    }
+    ++at;
+  }
+  const std::uint64_t stamp = next_stamp();
+  for (auto& [address, record] : records_) {
+    if (!record->evicted) settle(*record->current, stamp);
+  }
+}
+
+void StorageBook::forget_history() {
+  for (auto& [address, record] : records_) record->current->forget_recipe();
+  sweep();
+}
+
+bool StorageBook::collect_leaves(const std::shared_ptr<Value>& value, std::size_t limit,
+                                 std::vector<std::shared_ptr<Value>>& leaves) {
+  if (!settle(*value, next_stamp()) || !value->recipe) return false;
+  const std::uint64_t stamp = next_stamp();
+  std::vector<const std::shared_ptr<Value>*> waiting{&value};
+  value->stamp = stamp;
+  std::size_t visited = 0;
+  while (!waiting.empty()) {
+    const std::shared_ptr<Value>& next = *waiting.back();
+    waiting.pop_back();
+    if (++visited > limit) return false;
+    if (!next->recipe) {
+      leaves.push_back(next);
+      continue;
+    }
+    for (const TensorRef& input : next->recipe->tensors) {
+      if (!input.value || input.value->stamp == stamp) continue;
+      input.value->stamp = stamp;
+      waiting.push_back(&input.value);
+    }
+  }
+  return true;
+}
+
+}  // namespace stowage::recompute

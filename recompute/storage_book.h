@@ -1,0 +1,90 @@
+// Which storages are known, which value each holds, and what becomes of values when storages are written or
+// die.
+//
+// A record keeps its storage's control block, so that an address is not mistaken for an earlier one's, but
+// not its bytes. Deaths are noticed when a record is looked at or swept up.
+//
+// Thread safety: none; the runtime's lock guards it.
+// Invariants: one record per StorageImpl; record.current is never null and record.current->home == &record.
+#pragma once
+
+#include <c10/core/StorageImpl.h>
+#include <c10/core/Stream.h>
+#include <c10/core/TensorImpl.h>
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "recompute/value.h"
+
+namespace stowage::recompute {
+
+struct StorageRecord {
+  explicit StorageRecord(c10::weak_intrusive_ptr<c10::StorageImpl> storage) : impl(std::move(storage)) {}
+  StorageRecord(const StorageRecord&) = delete;
+  StorageRecord& operator=(const StorageRecord&) = delete;
+
+  c10::weak_intrusive_ptr<c10::StorageImpl> impl;
+  c10::StorageImpl* address = nullptr;  ///< to be dereferenced only while alive()
+  std::shared_ptr<Value> current;
+  std::uint64_t serial = 0;  ///< in order of first sight
+  std::uint64_t bytes = 0;
+  const void* data = nullptr;  ///< when last resident
+  std::uint64_t last_use = 0;  ///< number of the op
+  std::uint32_t locks = 0;     ///< running ops and recomputations that need it
+  std::int64_t stream = -1;    ///< the first stream that used it; -1: none yet
+  bool evicted = false;
+  bool pinned = false;   ///< stays until it dies
+  bool exposed = false;  ///< unseen code may write it: nothing computed from it can be made again
+  std::vector<std::shared_ptr<Value>> leaves;  ///< while evicted: what making it again starts from
+
+  [[nodiscard]] bool alive() const { return !impl.expired(); }
+};
+
+class StorageBook {
+ public:
+  /// The record of a storage; made with a leaf value at first sight. Memory that its allocator does not own
+  /// (NumPy, shared memory) is exposed from the start.
+  StorageRecord& record_of(const c10::Storage& storage);
+  /// The record if there is one, else null.
+  StorageRecord* find(const c10::StorageImpl* storage);
+
+  /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
+  StorageRecord& add(const c10::Storage& storage, std::shared_ptr<Value> value);
+  /// The storage has a new content. Requires: nothing evicted needs a leaf that was there.
+  void overwrite(StorageRecord& record, std::shared_ptr<Value> value);
+
+  /// Forgets dead storages, and recipes that lead to lost leaves. Requires: no walk is under way.
+  void sweep();
+  /// All values of living storages become leaves. Requires: nothing is evicted.
+  void forget_history();
+
+  /// All leaves that making `value` again starts from. False if that is not possible, or if more than `limit`
+  /// values are on the way. Values that are there and lead nowhere become leaves. Iterative: chains are long.
+  bool collect_leaves(const std::shared_ptr<Value>& value, std::size_t limit,
+                      std::vector<std::shared_ptr<Value>>& leaves);
+
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (auto& [address, record] : records_) visit(*record);
+  }
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  void clear() { records_.clear(); }
+  /// A number that no walk over values had before.
+  std::uint64_t next_stamp() { return ++stamp_; }
+
+ private:
+  void bury(StorageRecord& record);
+
+  std::unordered_map<const c10::StorageImpl*, std::unique_ptr<StorageRecord>> records_;
+  std::uint64_t stamp_ = 0;
+  std::uint64_t serial_ = 0;
+};
+
+/// True if the allocator that made the storage, or the present one, frees its data with a plain deleter: then
+/// it can be taken out and given back.
+bool owned_by_allocator(const c10::StorageImpl& storage);
+
+}  // namespace stowage::recompute

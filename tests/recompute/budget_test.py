@@ -1,0 +1,112 @@
+"""Rescue alone holds a hard limit with the same bits, or ends with an out-of-memory error that says what to do."""
+
+import gc
+
+import pytest
+import torch
+
+from torch import nn
+
+from tests.recompute import jobs, probe
+from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
+
+ITERATIONS = 4
+
+
+def _sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=0.05)
+
+
+def deep_perceptron():
+    model = nn.Sequential(*(layer for _ in range(12) for layer in (nn.Linear(32, 32), nn.GELU(), nn.Dropout(0.1))))
+    return jobs._supervised(model, torch.randn(256, 32), torch.randint(32, (256,)), _sgd(model))
+
+
+def convolutions():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(True),
+                          *(nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(True))
+                            for _ in range(5)), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return jobs._supervised(model, *jobs._images(8, 20), _sgd(model))
+
+
+def transformer():
+    model = jobs._Transformer(causal=True, tied=True, layers=3)
+    ids = torch.randint(23, (8, 24))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+
+
+def recurrent():
+    model = jobs._Lstm()
+    ids = torch.randint(23, (16, 24))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+
+
+JOBS = {"deep_perceptron": deep_perceptron, "convolutions": convolutions, "transformer": transformer,
+        "recurrent": recurrent, "unet": jobs.unet, "densenet": jobs.densenet}
+
+
+def run(name: str, limit: int):
+    """Digests of the job under `limit` bytes above what it holds at its start, and the peak above that."""
+    gc.collect()
+    torch.manual_seed(jobs.SEED)
+    trainer = JOBS[name]()
+    library = probe.library
+    base = library.probe_held()
+    library.probe_peak(1)
+    with probe.installed(smallest=256):
+        library.probe_budget(base + limit if limit else 0)
+        try:
+            trainer.losses += [trainer.step(i) for i in range(ITERATIONS)]
+            counted, peak = probe.counters(), library.probe_peak(1) - base
+        finally:
+            library.probe_budget(0)
+    return trainer.digests(), peak, counted
+
+
+@pytest.fixture(scope="module", autouse=True)
+def counting_allocator():
+    probe.library.probe_budget(0)
+
+
+@pytest.mark.parametrize("name", list(JOBS))
+@pytest.mark.parametrize("share", [0.75, 0.5])
+def test_a_limit_is_hard_and_changes_no_bit(name, share):
+    plain, peak, counted = run(name, 0)
+    assert counted["evictions"] == 0
+    limit = int(peak * share)
+    rescued, held, counted = run(name, limit)
+    assert held <= limit
+    assert differences(plain, rescued) == []
+    assert counted["evictions"] > 0 and counted["rooms"] > 0
+
+
+def test_a_job_that_cannot_fit_is_told_what_would_do():
+    with probe.installed(smallest=256):
+        keep = [torch.randn(1000) for _ in range(10)]
+        probe.library.probe_budget(probe.library.probe_held() + 1000)
+        try:
+            with pytest.raises(torch.OutOfMemoryError) as told:
+                torch.randn(5000)
+        finally:
+            probe.library.probe_budget(0)
+    for part in ("do not fit", "cannot be recomputed", "A budget of", "would do"):
+        assert part in str(told.value)
+    assert len(keep) == 10
+
+
+def test_what_a_running_op_reads_is_never_taken():
+    """Room for one more result only: each op's inputs stay while its output is allocated."""
+    with probe.installed(smallest=256):
+        x = torch.randn(10000)
+        values = [x.sin()]
+        probe.library.probe_budget(probe.library.probe_held() + 3 * 40000 + 4096)
+        try:
+            for i in range(12):
+                values.append(values[-1].cos() + values[0])
+            wanted = x.sin()
+            for value in values:
+                assert torch.equal(value, wanted)
+                wanted = wanted.cos() + x.sin()
+        finally:
+            probe.library.probe_budget(0)
+        assert probe.counters()["evictions"] > 5

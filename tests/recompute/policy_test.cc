@@ -1,0 +1,86 @@
+// The pure parts of the policy: windows in order of address, and sets of neighbours.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "recompute/neighbours.h"
+#include "recompute/window.h"
+
+namespace stowage::recompute {
+namespace {
+
+// Every pair of first and last, as slow as it is plain.
+std::optional<Window> by_enumeration(const std::vector<Piece>& pieces, std::uint64_t bytes) {
+  std::optional<Window> best;
+  for (std::size_t first = 0; first < pieces.size(); ++first) {
+    double cost = 0;
+    for (std::size_t last = first; last < pieces.size(); ++last) {
+      if (last > first && pieces[last].begin != pieces[last - 1].end) break;
+      cost += pieces[last].cost;
+      if (pieces[last].end - pieces[first].begin < bytes) continue;
+      if (!best || cost < best->cost) best = Window{first, last, cost};
+      break;
+    }
+  }
+  return best;
+}
+
+TEST(CheapestWindow, AgreesWithEnumeration) {
+  std::mt19937 random(7);
+  int found = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<Piece> pieces;
+    std::uintptr_t at = 512;
+    const int count = 1 + static_cast<int>(random() % 12);
+    for (int i = 0; i < count; ++i) {
+      if (random() % 4 == 0) at += 512;  // something that stays
+      const std::uintptr_t end = at + 512 * (1 + random() % 5);
+      const bool free = random() % 3 == 0;
+      pieces.push_back({at, end, free ? 0.0 : static_cast<double>(1 + random() % 9), free});
+      at = end;
+    }
+    const std::uint64_t bytes = 512 * (1 + random() % 15);
+    const auto window = cheapest_window(pieces, bytes);
+    const auto expected = by_enumeration(pieces, bytes);
+    ASSERT_EQ(window.has_value(), expected.has_value());
+    if (!window) continue;
+    ++found;
+    EXPECT_EQ(window->cost, expected->cost);
+    double cost = 0;
+    for (std::size_t i = window->first; i <= window->last; ++i) cost += pieces[i].cost;
+    EXPECT_EQ(window->cost, cost);
+    EXPECT_GE(pieces[window->last].end - pieces[window->first].begin, bytes);
+  }
+  EXPECT_GT(found, 500);
+}
+
+TEST(CheapestWindow, FreeMemoryCostsNothing) {
+  const std::vector<Piece> pieces{{0, 1024, 5, false}, {1024, 4096, 0, true}, {4096, 5120, 1, false}};
+  const auto window = cheapest_window(pieces, 3072);
+  ASSERT_TRUE(window.has_value());
+  EXPECT_EQ(window->first, 1u);
+  EXPECT_EQ(window->last, 1u);
+  EXPECT_FALSE(cheapest_window(pieces, 6000).has_value());
+  EXPECT_FALSE(cheapest_window({}, 1).has_value());
+}
+
+TEST(NeighbourSets, KnowTheSumOfTheirMembers) {
+  NeighbourSets sets;
+  const auto a = sets.make(10);
+  const auto b = sets.make(20);
+  const auto c = sets.make(5);
+  sets.join(a, b);
+  EXPECT_EQ(sets.cost_ns(a), 30u);
+  EXPECT_EQ(sets.find(a), sets.find(b));
+  EXPECT_NE(sets.find(a), sets.find(c));
+  sets.join(b, c);
+  sets.join(c, a);
+  EXPECT_EQ(sets.cost_ns(b), 35u);
+  sets.take_off(b, 20);
+  EXPECT_EQ(sets.cost_ns(c), 15u);
+  sets.take_off(a, 100);
+  EXPECT_EQ(sets.cost_ns(a), 0u);
+}
+
+}  // namespace
+}  // namespace stowage::recompute

@@ -1,0 +1,122 @@
+// The runtime behind a few C functions, and a CPU allocator with a budget, so that Python tests can load both
+// into a real torch process.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/StorageImpl.h>
+#include <malloc.h>
+
+#include <atomic>
+#include <string>
+
+#include "recompute/recompute.h"
+
+namespace {
+
+using namespace stowage;
+using namespace stowage::recompute;
+
+std::string text;
+
+// Counts bytes and keeps them under a limit by making room.
+class BudgetAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    const std::uint64_t limit = limit_.load();
+    while (limit > 0 && held_.load() + bytes > limit) {
+      const std::uint64_t missing = held_.load() + bytes - limit;
+      if (Runtime::make_room(Bytes(missing), 0)) continue;
+      const std::string why = Runtime::explain_shortage(Bytes(bytes), Bytes(held_.load()), 0);
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "stowage: ", why);
+    }
+    c10::DataPtr data = upstream_->allocate(bytes);
+    void* const address = data.release_context();
+    note(address == nullptr ? 0 : malloc_usable_size(address));
+    return {address, address, &give_back, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+
+  void install() {
+    if (upstream_ != nullptr) return;
+    upstream_ = c10::GetAllocator(c10::kCPU);
+    c10::SetAllocator(c10::kCPU, this, 1);
+  }
+  static BudgetAllocator& instance() {
+    static auto* const one = new BudgetAllocator;
+    return *one;
+  }
+
+  std::atomic<std::uint64_t> held_{0};
+  std::atomic<std::uint64_t> peak_{0};
+  std::atomic<std::uint64_t> limit_{0};
+
+ private:
+  static void give_back(void* address) {
+    if (address == nullptr) return;
+    instance().held_ -= malloc_usable_size(address);
+    instance().upstream_->raw_deleter()(address);
+  }
+  void note(std::uint64_t bytes) {
+    const std::uint64_t held = held_ += bytes;
+    std::uint64_t peak = peak_.load();
+    while (peak < held && !peak_.compare_exchange_weak(peak, held)) {
+    }
+  }
+  c10::Allocator* upstream_ = nullptr;
+};
+
+}  // namespace
+
+#define PROBE extern "C" __attribute__((visibility("default")))
+
+/// 0 for success. `forced_every` 0: nothing is forced.
+PROBE int probe_install(unsigned forced_every, unsigned long long seed, unsigned long long smallest,
+                        int poison) {
+  Options options;
+  options.smallest = Bytes(smallest);
+  options.poison = poison != 0;
+  options.forced_every = forced_every;
+  options.forced_seed = seed;
+  const Status status = Runtime::install(options);
+  if (!status.ok()) text = status.error().message;
+  return status.ok() ? 0 : 1;
+}
+PROBE void probe_uninstall() { Runtime::uninstall(); }
+PROBE const char* probe_text() { return text.c_str(); }
+PROBE void probe_end_iteration() { Runtime::end_iteration(); }
+PROBE void probe_pin(void* storage) { Runtime::pin(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_expose(void* storage) { Runtime::expose(static_cast<c10::StorageImpl*>(storage)); }
+PROBE int probe_evict(void* storage) {
+  return Runtime::evict(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
+}
+PROBE int probe_is_evicted(void* storage) {
+  return Runtime::is_evicted(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
+}
+PROBE void probe_enter_opaque() { Runtime::enter_opaque(); }
+PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
+
+/// ops, recorded, evictions, restores, replays, ops_ns, replay_ns, search_ns, evicted, evicted_total, rooms,
+/// refusals.
+PROBE void probe_counters(unsigned long long* into) {
+  const Counters c = Runtime::counters();
+  const unsigned long long all[] = {
+      c.ops,    c.recorded,  c.evictions, c.restores,        c.replays,
+      c.ops_ns, c.replay_ns, c.search_ns, c.evicted.value(), c.evicted_total.value(),
+      c.rooms,  c.refusals};
+  std::copy(std::begin(all), std::end(all), into);
+}
+
+/// From now on CPU tensors come from the counting allocator. `limit` 0: none.
+PROBE void probe_budget(unsigned long long limit) {
+  BudgetAllocator::instance().install();
+  BudgetAllocator::instance().limit_ = limit;
+}
+PROBE unsigned long long probe_held() { return BudgetAllocator::instance().held_; }
+PROBE unsigned long long probe_peak(int reset) {
+  BudgetAllocator& all = BudgetAllocator::instance();
+  const std::uint64_t peak = all.peak_;
+  if (reset != 0) all.peak_ = all.held_.load();
+  return peak;
+}

@@ -1,0 +1,400 @@
+"""What may be evicted, what a restore gives back, and what stays untouched by it: one rule a test."""
+
+import gc
+import io
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from tests.recompute import probe
+from tests.recompute.probe import evict, is_evicted
+
+
+@pytest.fixture(autouse=True)
+def runtime():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    with probe.installed():
+        yield
+    torch.use_deterministic_algorithms(False)
+
+
+def data(*sizes):
+    """An input: a random tensor from nothing has no recipe."""
+    return torch.randn(*sizes)
+
+
+def test_an_evicted_value_comes_back_when_an_op_reads_it():
+    x = data(64)
+    y = x.sin()
+    before, version = y.clone(), y._version
+    assert evict(y) and is_evicted(y)
+    assert torch.equal(y, before)
+    assert not is_evicted(y) and y._version == version
+    counted = probe.counters()
+    assert (counted["evictions"], counted["restores"], counted["replays"]) == (1, 1, 1)
+
+
+def test_views_share_one_eviction_and_need_no_restore():
+    x = data(6, 8)
+    y = x.exp()
+    view = y.t()[2:5]
+    before = view.clone()
+    assert evict(view) and is_evicted(y)
+    again = y.view(48)[3:]
+    assert is_evicted(again) and view.shape == (3, 6)
+    assert torch.equal(view, before) and not is_evicted(y)
+
+
+def test_what_has_no_recipe_stays():
+    x = data(32)
+    parameter = torch.nn.Parameter(x.clone())
+    (parameter * 2).sum().backward()
+    for tensor in (x, parameter, torch.empty(32), torch.zeros(32), torch.full((32,), 2.0), torch.tensor([1.0] * 32),
+                   torch.from_numpy(x.clone().numpy()), torch.frombuffer(bytearray(64), dtype=torch.float32)):
+        assert not evict(tensor)
+
+
+def test_dead_inputs_are_made_again_and_dropped():
+    x = data(100)
+    y = x.sin().cos().exp().add(1.0)
+    before = y.clone()
+    assert evict(y)
+    assert torch.equal(y, before)
+    assert probe.counters()["replays"] == 4
+
+
+def test_an_input_that_dies_while_needed_is_kept():
+    x = data(100)
+    expected = x.sin() * 3
+    y = x.sin() * 3
+    assert evict(y)
+    del x
+    gc.collect()
+    assert torch.equal(y, expected)
+
+
+def test_a_shared_ancestor_is_made_once():
+    x = data(50)
+    y = x.sin()
+    for _ in range(20):
+        y = y + y.cos()
+    before = y.clone()
+    assert evict(y)
+    assert torch.equal(y, before)
+    assert probe.counters()["replays"] == 41
+
+
+def test_an_input_is_restored_before_it_is_written():
+    x = data(40)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    x.add_(1.0)
+    assert not is_evicted(y)
+    assert torch.equal(y, before)
+    assert not evict(y), "what it was made from is gone"
+
+
+def test_an_in_place_chain_is_one_value_with_versions():
+    x = data(40)
+    y = x.exp()
+    early = y.neg()
+    y.relu_().mul_(3.0).add_(x)
+    y[3:7].fill_(2.0)
+    before, version, before_early = y.clone(), y._version, early.clone()
+    assert evict(y) and evict(early)
+    assert torch.equal(early, before_early), "made from the first version"
+    assert torch.equal(y, before) and y._version == version
+
+
+def test_a_written_input_that_others_need_too_is_copied():
+    x = data(40)
+    y = x.exp()
+    first = y.sin()
+    y.mul_(2.0)
+    second = y + first
+    before = (first.clone(), second.clone())
+    del y
+    assert evict(first) and evict(second)
+    assert torch.equal(second, before[1]) and torch.equal(first, before[0])
+
+
+def test_all_outputs_of_an_op_come_back_together():
+    x = data(2, 3, 8, 8)
+    normed, mean, inverse = torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)
+    before = [t.clone() for t in (normed, mean, inverse)]
+    assert evict(normed) and evict(mean)
+    assert torch.equal(mean, before[1])
+    assert not is_evicted(normed) and probe.counters()["replays"] == 1
+    assert torch.equal(normed, before[0]) and torch.equal(inverse, before[2])
+
+
+def test_lists_and_optional_tensors():
+    x = data(6, 4)
+    parts = torch._foreach_mul([x, x + 1], 2.0)
+    joined = torch.cat([x, *parts])
+    picked = joined[torch.tensor([1, 2]), :]
+    pieces = torch.ops.aten.split_copy(joined, 9)
+    every = [*parts, joined, picked, *pieces]
+    before = [t.clone() for t in every]
+    for tensor in every:
+        assert evict(tensor)
+    for tensor, wanted in zip(reversed(every), reversed(before)):
+        assert torch.equal(tensor, wanted)
+
+
+def test_out_variants_and_optional_none():
+    x, w = data(5, 6), data(7, 6)
+    out = torch.empty(5, 6)
+    torch.sin(x, out=out)
+    linear = F.linear(x, w, None)
+    before = (out.clone(), linear.clone())
+    assert evict(out) and evict(linear)
+    assert torch.equal(out, before[0]) and torch.equal(linear, before[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.complex64])
+def test_types_and_strides(dtype):
+    x = data(4, 6, 5).to(dtype).transpose(0, 2)[:, 1:5]
+    y = (x * 2.5).permute(1, 0, 2)
+    source = data(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    last = source * 2
+    before = (y.clone(), last.clone())
+    assert evict(y) and evict(last)
+    assert torch.equal(y, before[0]) and y.stride() == (x * 2.5).permute(1, 0, 2).stride()
+    assert torch.equal(last, before[1]) and last.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_random_ops_repeat_and_the_generator_goes_on():
+    x = data(1000)
+    own = torch.Generator().manual_seed(5)
+    y = F.dropout(x, 0.4, True)
+    z = torch.empty_like(x).normal_(generator=own)
+    before = (y.clone(), z.clone())
+    state, own_state = torch.get_rng_state(), own.get_state()
+    assert evict(y) and evict(z)
+    assert torch.equal(y, before[0]) and torch.equal(z, before[1])
+    assert torch.equal(torch.get_rng_state(), state) and torch.equal(own.get_state(), own_state)
+
+
+def test_batch_norm_counts_once():
+    x = data(4, 3, 6, 6)
+    norm = torch.nn.BatchNorm2d(3)
+    y = norm(x)
+    before, buffers = y.clone(), [b.clone() for b in norm.buffers()]
+    assert evict(y)
+    assert torch.equal(y, before)
+    assert all(torch.equal(a, b) for a, b in zip(norm.buffers(), buffers))
+    norm.eval()
+    still = norm(x)
+    before = still.clone()
+    assert evict(still)
+    assert torch.equal(still, before)
+
+
+def test_gradients_through_evicted_saved_tensors():
+    x = data(8, 16)
+    w1, w2 = (torch.nn.Parameter(data(16, 16)) for _ in range(2))
+
+    def loss(away):
+        a = (x @ w1).relu_()
+        b = torch.softmax(a @ w2, -1)
+        out = (b * a).sum()
+        if away:
+            assert evict(a) and evict(b)
+        del a, b
+        return out
+    wanted = torch.autograd.grad(loss(False), [w1, w2])
+    got = torch.autograd.grad(loss(True), [w1, w2])
+    assert all(torch.equal(p, q) for p, q in zip(wanted, got))
+    assert probe.counters()["restores"] == 2
+
+
+@pytest.mark.parametrize("look", [
+    lambda t: t.numpy(), lambda t: t.data_ptr(), lambda t: torch.utils.dlpack.to_dlpack(t), lambda t: t.tolist(),
+    lambda t: t.untyped_storage().data_ptr(), lambda t: torch.save(t, io.BytesIO())])
+def test_what_hands_out_memory_brings_it_back_for_good(look):
+    x = data(30)
+    y = x.exp()
+    wanted = y.tolist()
+    y = x.exp()
+    assert evict(y)
+    look(y)
+    assert not is_evicted(y) and not evict(y)
+    assert y.tolist() == wanted
+
+
+def test_a_write_through_numpy_reaches_no_recipe():
+    x = data(30)
+    y = x.exp()
+    z = y.sin()
+    before = z.clone()
+    y.numpy()[:] = 0
+    late = y + 1
+    assert not evict(late), "made from memory that others may write"
+    assert evict(z)
+    assert torch.equal(z, before), "made again from what y was"
+
+
+def test_memory_filled_by_unseen_code_stays():
+    x = data(30)
+    made = torch.empty_like(x)
+    assert not evict(made)
+    half = torch.empty_like(x)
+    half[:10] = 1.0
+    assert not evict(half)
+
+
+class _Raw(torch.autograd.Function):
+    """Computes through NumPy, as an extension computes through pointers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.zeros_like(x) + 1
+        out.untyped_storage()  # a pointer would be taken here
+        ctx.save_for_backward(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, out = ctx.saved_tensors
+        assert not any(is_evicted(t) for t in (x, out, gradient))
+        return gradient * x
+
+
+def test_custom_functions_find_their_tensors_resident():
+    x = data(30).requires_grad_()
+    y = x.exp()
+    assert evict(y)
+    out = _Raw.apply(y)
+    assert not is_evicted(y)
+    assert not evict(y) and not evict(out)
+    out.sum().backward()
+
+
+def test_sparse_tensors_keep_what_they_hide():
+    values = data(3) * 2
+    indices = torch.tensor([[0, 1, 2]])
+    assert evict(values)
+    hidden = torch.sparse_coo_tensor(indices, values, (4,))
+    assert not evict(values)
+    assert hidden.to_dense().shape == (4,)
+
+
+def test_settings_that_change_results_end_recipes():
+    x = data(30)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    torch.set_default_dtype(torch.float64)
+    try:
+        z = x + 1  # any op notices
+        assert not is_evicted(y) and not evict(y)
+        assert torch.equal(y, before) and z.dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_another_thread_finds_evicted_tensors_whole():
+    x = data(50)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append((y + 0).clone()))
+    thread.start()
+    thread.join()
+    assert torch.equal(seen[0], before)
+
+
+def test_values_of_an_ended_iteration_stay():
+    x = data(50)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    probe.library.probe_end_iteration()
+    assert not is_evicted(y) and not evict(y)
+    assert torch.equal(y, before)
+
+
+def test_uninstalling_brings_everything_back():
+    x = data(50)
+    values = [x * i for i in range(5)]
+    before = [v.clone() for v in values]
+    assert all(evict(v) for v in values[1:])
+    probe.library.probe_uninstall()
+    assert all(torch.equal(a, b) for a, b in zip(values, before))
+    assert probe.library.probe_install(0, 0, 1, 1) == 0
+
+
+def test_evicted_tensors_can_die():
+    x = data(50)
+    values = [x * i for i in range(200)]
+    assert all(evict(v) for v in values)
+    assert probe.counters()["evicted"] == 200 * 200
+    del values
+    for _ in range(3000):
+        x.neg()
+    assert probe.counters()["evicted"] == 0
+
+
+def test_recipes_keep_nothing_alive():
+    x = data(1000)
+    y = x.sin()
+    watched = y.untyped_storage()._weak_ref()
+    z = y.cos()
+    assert evict(z)
+    del y
+    assert torch.UntypedStorage._expired(watched)
+    torch.UntypedStorage._free_weak_ref(watched)
+    assert torch.equal(z, x.sin().cos())
+
+
+def test_a_deep_chain_needs_no_stack():
+    x = data(8)
+    y = x
+    for _ in range(15000):
+        y = y + 0.125
+    before = y.clone()
+    assert evict(y)
+    assert torch.equal(y, before)
+    del y, before
+    gc.collect()
+
+
+def test_the_dropout_gradient_is_the_slope():
+    """A finite difference along a random direction, with dropout on and everything evicted in between."""
+    x = data(20, 30).double()
+    w = torch.nn.Parameter(data(30, 30).double())
+    direction = data(30, 30).double()
+
+    def loss(weight):
+        torch.manual_seed(11)
+        hidden = F.dropout(torch.tanh(x @ weight), 0.5, True)
+        out = F.dropout(hidden @ weight, 0.3, True).square().mean()
+        return out, hidden
+    out, hidden = loss(w)
+    assert evict(hidden)
+    del hidden
+    out.backward()
+    assert probe.counters()["restores"] == 1
+    step = 1e-6
+    with torch.no_grad():
+        slope = (loss(w + step * direction)[0] - loss(w - step * direction)[0]) / (2 * step)
+    assert torch.isclose((w.grad * direction).sum(), slope, rtol=1e-6)
+
+
+def test_a_stray_read_is_a_fault_with_a_name():
+    script = ("import torch; from tests.recompute import probe\n"
+              "probe.library.probe_install(0, 0, 1, 0)\n"
+              "x = torch.nn.Parameter(torch.ones(50)); y = x.detach().exp(); assert probe.evict(y)\n"
+              "import ctypes; ctypes.string_at(torch._C._TensorBase.data_ptr(y), 8)\n")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode < 0
+    assert "touched an evicted tensor" in done.stderr
