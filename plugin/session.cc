@@ -198,16 +198,22 @@ void Session::State::complete_frees() {
 
 void Session::on_mark(MarkSource source) {
   State& state = *state_;
-  const bool early = state.in_early_step.exchange(false, std::memory_order_acq_rel);
   if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
     return;
   try {
-    if (early) state.port.part_optimizer_state();
+    state.end_early_step();
     state.mark(source);
   } catch (const std::exception& error) {
     state.fail({ErrorCode::kInternal, error.what()});
   }
   state.leave();
+}
+
+void Session::State::end_early_step() {
+  if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
+  port.part_optimizer_state();
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned)
+    serving.store(planned.back().get(), std::memory_order_release);
 }
 
 void Session::State::leave() {
@@ -249,19 +255,28 @@ void Session::State::mark(MarkSource source) {
 
 void Session::on_optimizer_begin() {
   State& state = *state_;
-  // Optimizer state is born in the first steps and lives for good: let it not settle in pages full of holes.
-  constexpr std::uint64_t kStepsWithNewState = 2;
   if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
     return;
-  const bool early = state.state.load(std::memory_order_relaxed) == SessionState::kRecording &&
-                     state.recorded_marks < kStepsWithNewState;
   try {
-    if (early) state.port.part_optimizer_state();
+    state.begin_early_step();
   } catch (const std::exception& error) {
     state.fail({ErrorCode::kInternal, error.what()});
   }
-  state.in_early_step.store(early, std::memory_order_release);
   state.leave();
+}
+
+// Optimizer state is born in the first steps and lives for good: let it not settle in pages full of holes,
+// nor in an arena that was planned without it (a job may reach its plan before its first step).
+void Session::State::begin_early_step() {
+  constexpr std::uint64_t kStepsWithNewState = 2;
+  const SessionState now = state.load(std::memory_order_relaxed);
+  const bool first_steps = ++optimizer_steps <= kStepsWithNewState;
+  const bool early = now == SessionState::kRecording ? first_steps || recorded_marks < kStepsWithNewState
+                                                     : first_steps && now == SessionState::kPlanned;
+  if (!early) return;
+  serving.store(nullptr, std::memory_order_release);
+  port.part_optimizer_state();
+  in_early_step.store(true, std::memory_order_release);
 }
 
 bool Session::expects_lasting() const noexcept {

@@ -67,8 +67,8 @@ class Session {
   [[nodiscard]] bool needs_marks() const noexcept;
   /// An optimizer step begins (its end is an on_mark).
   void on_optimizer_begin();
-  /// True while one of the first recorded optimizer steps runs: most of what it allocates is optimizer state
-  /// and lasts, so upstream had better keep it apart from what does not.
+  /// True while one of the first optimizer steps runs: most of what it allocates is optimizer state and
+  /// lasts, so upstream, which serves all of it, had better keep it apart from what does not.
   [[nodiscard]] bool expects_lasting() const noexcept;
 
   [[nodiscard]] SessionState state() const;

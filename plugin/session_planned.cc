@@ -5,6 +5,7 @@
 // and iterations go on diverging, recording begins anew; after max_replans times Stowage stays out of the
 // way.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "plugin/notice.h"
@@ -70,7 +71,7 @@ void Session::State::end_iteration() {
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");
-  take_background_plan();
+  take_background_plan(std::chrono::milliseconds(0));
   learn(missed != 0, marks);
   const bool diverged = static_cast<double>(missed) > settings.miss_tolerance * static_cast<double>(made);
   diverged_streak = diverged ? diverged_streak + 1 : 0;
@@ -130,11 +131,12 @@ void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint
   }
   planned_kinds.insert(kind);
   background = true;
+  take_background_plan(std::chrono::milliseconds(settings.plan_wait_ms));
 }
 
-void Session::State::take_background_plan() {
+void Session::State::take_background_plan(std::chrono::milliseconds wait) {
   if (!background) return;
-  std::optional<Result<Plan>> made = plans->poll(std::chrono::nanoseconds(0));
+  std::optional<Result<Plan>> made = plans->poll(wait);
   if (!made) return;
   background = false;
   allocator::PlannedAllocator& now = *planned.back();

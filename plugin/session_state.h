@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -75,7 +76,8 @@ struct Session::State {
   std::uint64_t marks_with_ops = 0;      ///< since they are observed
   std::uint64_t all_marks_with_ops = 0;  ///< of this recording
   std::uint64_t recorded_marks = 0;
-  std::uint32_t window_marks = 1;  ///< marks of the planned window
+  std::uint64_t optimizer_steps = 0;  ///< all that began
+  std::uint32_t window_marks = 1;     ///< marks of the planned window
   std::uint64_t marks_since_window = 0;
   // learning while planned
   bool background = false;       ///< a further plan is being made
@@ -99,6 +101,8 @@ struct Session::State {
   void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
   void complete_frees();
   void mark(MarkSource source);
+  void begin_early_step();
+  void end_early_step();
   void leave();
   void give_back_arena();
   bool shut_out(allocator::PlannedAllocator& old);
@@ -118,7 +122,7 @@ struct Session::State {
   // session_planned.cc
   void planned_mark(MarkSource source);
   void end_iteration();
-  void take_background_plan();
+  void take_background_plan(std::chrono::milliseconds wait);
   void begin_learning();
   void learn(bool missed, std::uint32_t marks);
   void consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);

@@ -135,7 +135,7 @@ const std::vector<Entry>& table() {
       count("STOWAGE_PLAN_WORK", &Settings::plan_work, 1'000, 1'000'000'000'000,
             "work limit of the planner, in placed buffers looked at, about 1 ns each"),
       count("STOWAGE_PLAN_WAIT_MS", &Settings::plan_wait_ms, 0, 600'000,
-            "milliseconds the first boundary waits for the plan"),
+            "milliseconds the boundary at which a plan is asked for waits for it"),
       count("STOWAGE_MAX_PLANS", &Settings::max_plans, 1, 64, "kinds of iteration planned side by side"),
       real("STOWAGE_MISS_TOLERANCE", &Settings::miss_tolerance, 0, 1,
            "share of requests off the plan from which an iteration counts as diverged"),

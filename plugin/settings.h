@@ -33,9 +33,8 @@ struct Settings {
   double plan_seconds = 2.0;                ///< STOWAGE_PLAN_SECONDS: time limit of the planner
   std::uint64_t plan_work =
       400'000'000;  ///< STOWAGE_PLAN_WORK: work limit of the planner, in placed buffers looked at
-  std::uint64_t plan_wait_ms =
-      300;                       ///< STOWAGE_PLAN_WAIT_MS: at the first boundary, wait so long for the plan
-  std::uint64_t max_plans = 8;   ///< STOWAGE_MAX_PLANS: kinds of iteration planned side by side
+  std::uint64_t plan_wait_ms = 300;  ///< STOWAGE_PLAN_WAIT_MS: where a plan is asked for, wait so long for it
+  std::uint64_t max_plans = 8;       ///< STOWAGE_MAX_PLANS: kinds of iteration planned side by side
   double miss_tolerance = 0.25;  ///< STOWAGE_MISS_TOLERANCE: share of misses that makes an iteration diverged
   std::uint64_t diverged_iterations = 8;  ///< STOWAGE_DIVERGED_ITERATIONS: so many in a row end the plan
   std::uint64_t max_replans = 3;  ///< STOWAGE_MAX_REPLANS: after so many, Stowage stays out of the way

@@ -37,6 +37,16 @@ TEST(RoundTrip, RandomPlans) {
   }
 }
 
+TEST(RoundTrip, WhatCrossesTheIterationsEnd) {
+  Plan plan = testing::random_plan(7);
+  for (std::size_t i = 0; i < plan.entries.size(); i += 3) plan.entries[i].crosses = true;
+  const auto back = decode_plan(*encode_plan(plan));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  for (std::size_t i = 0; i < plan.entries.size(); ++i)
+    EXPECT_EQ(back->entries[i].crosses, i % 3 == 0) << "entry " << i;
+  EXPECT_TRUE(*back == plan);
+}
+
 TEST(RoundTrip, EmptyObjects) {
   EXPECT_TRUE(*decode_trace(*encode_trace(Trace())) == Trace());
   EXPECT_TRUE(*decode_plan(*encode_plan(Plan())) == Plan());
@@ -87,6 +97,8 @@ TEST(Container, AFileOfTheFirstVersionIsStillRead) {
   const auto plan = load_plan(path);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_TRUE(*plan == testing::random_plan(20));
+  // That version had no word for what crosses the iteration's end.
+  for (const PlanEntry& entry : plan->entries) EXPECT_FALSE(entry.crosses);
 }
 
 TEST(Checksum, FindsEveryChangeOfOneByteAndOfLength) {

@@ -80,6 +80,36 @@ TEST(Greedy, ThreadsAndRepetitionsDoNotChangeTheResult) {
   }
 }
 
+TEST(Greedy, ItemsKeepOutOfRegionsOfOtherStreams) {
+  Problem problem{{item(0, 5, Bytes(1024)), item(3, 9, Bytes(512))}, 0};
+  problem.regions = {
+      {7, Offset(0), Bytes(512)}, {0, Offset(512), Bytes(1024)}, {7, Offset(1536), Bytes(512)}};
+  const Solution solution = placed(problem, quick());
+  EXPECT_EQ(solution.offsets[0], Offset(512)) << "its own stream's region, which only it fills";
+  EXPECT_EQ(solution.offsets[1], Offset(2048)) << "above the last region of the other stream";
+  EXPECT_EQ(solution.height, Bytes(2560));
+}
+
+// Regions as a plan beside this one leaves them: where its items lie, by stream. The validator looks at the
+// rest.
+TEST(Greedy, RandomProblemsKeepOutOfRegions) {
+  std::mt19937_64 random(12);
+  Shape shape;
+  shape.classes = 3;
+  shape.alignment = 512;
+  for (int round = 0; round < 100; ++round) {
+    shape.items = 1 + random() % 20;
+    shape.cyclic = round % 2 == 0;
+    const Problem beside = random_problem(shape, random);
+    const Solution taken = stacked(beside);
+    Problem problem = random_problem(shape, random);
+    for (std::size_t i = 0; i < beside.items.size(); ++i)
+      problem.regions.push_back({beside.items[i].stream_class, taken.offsets[i], beside.items[i].size});
+    placed(problem, quick());
+    if (testing::Test::HasFailure()) FAIL() << "round " << round;
+  }
+}
+
 TEST(Greedy, OverlappingFixedItemsAreAnError) {
   Problem problem{{item(0, 5, Bytes(1024)), item(3, 9, Bytes(1024))}, 0};
   problem.items[0].fixed = Offset(0);

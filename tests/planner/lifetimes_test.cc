@@ -113,6 +113,19 @@ TEST(Lifetimes, OneThatNeverDiesIsUpstreams) {
   EXPECT_EQ(life(l, 1), Span(0, 0));
 }
 
+TEST(Lifetimes, CrossesIsWhatLivesWhenTheIterationEnds) {
+  const auto marked = [](const Lifetimes& l) {
+    std::vector<bool> crosses;
+    for (const PlanEntry& entry : l.entries) crosses.push_back(entry.crosses);
+    return crosses;
+  };
+  using Marked = std::vector<bool>;
+  EXPECT_EQ(marked(crossing(2, 1)), Marked({false, false, true})) << "cyclic";
+  EXPECT_EQ(marked(crossing(1, 0)), Marked({false, true, false})) << "freed before the first allocation";
+  EXPECT_EQ(marked(crossing(0, 1)), Marked({true, false, false})) << "two slots";
+  EXPECT_EQ(marked(crossing(1, -1)), Marked({false, true, false})) << "upstream's, never freed";
+}
+
 TEST(Lifetimes, OneAliveAtTheEndThatDiedBeforeHoldsItsPlaceUntilItsSuccessor) {
   TwoWindows t;
   for (int w = 0; w < 2; ++w) {

@@ -43,9 +43,14 @@ def test_a_whole_cycle_of_accumulation_is_one_plan():
 
 
 def test_micro_steps_that_the_job_marks():
-    """Equal bits and a plan. tests/plugin/session_test.cc counts misses: here optimizer state is born after the switch."""
+    """Equal bits; and once each kind of micro-step is known, none has a miss, though the plan was there before the
+    optimizer's first step and its state."""
     assert_planned_and_equal(harness.plain_model("accumulate", "micro_steps"),
                              harness.run_model("accumulate", "enable_before", "micro_steps"))
+    learned, longer = (harness.run_model("accumulate", "enable_before", "micro_steps", options=["--iterations", str(count)])
+                       for count in (36, 48))
+    assert learned.report["misses"] == longer.report["misses"], longer.report
+    assert longer.report["planned_iterations"] == learned.report["planned_iterations"] + 12
 
 
 @pytest.mark.parametrize("fault", ["planner", "thread", "arena"])

@@ -1,0 +1,89 @@
+// A plan that the arena of the one before cannot take, since it gives addresses of one stream to another: the
+// arena is exchanged, or the session declines.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "planner/planner.h"
+#include "plugin/session.h"
+#include "tests/plugin/fake_port.h"
+
+namespace stowage::plugin {
+namespace {
+
+/// Plans at once, and hands the plan out when it is asked the second time.
+class LatePlans final : public PlanSource {
+ public:
+  Status submit(Trace trace, planner::PlanOptions options) override {
+    made_ = planner::make_plan(trace, options);
+    asked_ = 0;
+    return {};
+  }
+  std::optional<Result<Plan>> poll(std::chrono::nanoseconds) override {
+    return ++asked_ == 2 ? made_ : std::nullopt;
+  }
+  void cancel() override {}
+
+ private:
+  std::optional<Result<Plan>> made_;
+  int asked_ = 0;
+};
+
+struct ArenaExchange : testing::Test {
+  /// Ends with a recording session whose arena, of a plan for stream 0, holds `kept`.
+  void leave_the_first_plan() {
+    Settings settings;
+    settings.diverged_iterations = 3;
+    settings.max_plans = 1;
+    session = std::make_unique<Session>(port, settings, std::make_unique<LatePlans>());
+    job = std::make_unique<FakeJob>(port, *session);
+    for (int i = 0; i < 6 && session->state() != SessionState::kPlanned; ++i) job->iterate();
+    ASSERT_EQ(session->state(), SessionState::kPlanned);
+    kept = job->allocate(1000);
+    ASSERT_TRUE(session->owns(kept));
+    for (int i = 0; i < 10 && session->state() == SessionState::kPlanned; ++i) other_stream();
+    ASSERT_EQ(session->state(), SessionState::kRecording);
+  }
+  void other_stream() {
+    std::vector<void*> live;
+    for (unsigned i = 1; i <= 8; ++i) live.push_back(job->allocate(3000 * i, 1));
+    for (void* address : live) job->free(address);
+    session->on_mark(MarkSource::kOptimizer);
+  }
+  FakePort port;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<FakeJob> job;
+  void* kept = nullptr;
+};
+
+TEST_F(ArenaExchange, IsExchangedWhenNothingLivesInIt) {
+  leave_the_first_plan();
+  for (int i = 0; i < 6 && session->state() == SessionState::kRecording; ++i) other_stream();
+  ASSERT_EQ(session->state(), SessionState::kPlanning);
+  job->free(kept);
+  for (int i = 0; i < 3; ++i) other_stream();
+  ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
+  EXPECT_EQ(port.maps, 2);
+  EXPECT_EQ(nlohmann::json::parse(session->report_json())["last_iteration_misses"], 0);
+  void* const address = job->allocate(3000, 1);
+  EXPECT_TRUE(session->owns(address));
+  job->free(address);
+}
+
+TEST_F(ArenaExchange, IsDeclinedWhileATensorLivesInIt) {
+  leave_the_first_plan();
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 8; ++i) other_stream();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("tensors of the old plan"), std::string::npos);
+  EXPECT_EQ(session->state(), SessionState::kOff);
+  EXPECT_EQ(port.maps, 1);
+  EXPECT_TRUE(session->owns(kept));
+  static_cast<char*>(kept)[999] = 1;
+  job->free(kept);
+  other_stream();
+  EXPECT_EQ(session->arena_bytes(), Bytes(0)) << "it goes back once nothing lives in it";
+}
+
+}  // namespace
+}  // namespace stowage::plugin
