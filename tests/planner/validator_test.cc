@@ -133,6 +133,21 @@ TEST_F(Mutation, SharedAddressesOfTwoStreamsAreFound) {
   }
 }
 
+TEST_F(Mutation, AnItemInARegionOfAnotherStreamIsFound) {
+  for (int planted = 0; planted < kPlantings; ++planted) {
+    next();
+    const std::size_t a = any();
+    const Item& item = problem_.items[a];
+    // One byte of the item's, its first or its last: its own stream's region is in order, another's is not.
+    const Offset at = planted % 2 == 0 ? solution_.offsets[a] : solution_.offsets[a] + (item.size - Bytes(1));
+    problem_.regions = {{item.stream_class, at, Bytes(1)}};
+    EXPECT_EQ(complaint(problem_, solution_), "") << "round " << round_;
+    problem_.regions = {{item.stream_class + 7, at, Bytes(1)}};
+    EXPECT_NE(complaint(problem_, solution_).find("region of another stream"), std::string::npos)
+        << "round " << round_;
+  }
+}
+
 TEST_F(Mutation, MisalignmentIsFound) {
   for (int planted = 0; planted < kPlantings; ++planted) {
     next();
