@@ -45,8 +45,10 @@ void with_resident(c10::StorageImpl* storage, Work work) {
   work(all, record);
 }
 
-std::string in_mib(std::uint64_t bytes) {
+std::string in_units(std::uint64_t bytes) {
+  constexpr std::uint64_t kKibi = 1u << 10;
   constexpr std::uint64_t kMebi = 1u << 20;
+  if (bytes < 10 * kMebi) return std::to_string((bytes + kKibi - 1) / kKibi) + " KiB";
   return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
 }
 
@@ -114,13 +116,13 @@ std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type) 
   const std::uint64_t other =
       held.value() - std::min(held.value(), pinned + leaves + locked + small + evictable);
   const std::uint64_t needed = held.value() - std::min(held.value(), evictable) + bytes.value();
-  return in_mib(bytes.value()) + " more do not fit. Held: " + in_mib(held.value()) + ", of these " +
-         in_mib(locked) + " in use by the running op, " + in_mib(pinned) +
-         " parameters and other pinned tensors, " + in_mib(leaves) + " that cannot be recomputed, " +
-         in_mib(small) + " in small tensors, " + in_mib(other) + " not seen by Stowage, " +
-         in_mib(evictable) + " evictable" +
+  return in_units(bytes.value()) + " more do not fit. Held: " + in_units(held.value()) + ", of these " +
+         in_units(locked) + " in use by the running op, " + in_units(pinned) +
+         " parameters and other pinned tensors, " + in_units(leaves) + " that cannot be recomputed, " +
+         in_units(small) + " in small tensors, " + in_units(other) + " not seen by Stowage, " +
+         in_units(evictable) + " evictable" +
          (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
-         ". A budget of " + in_mib(needed) + " would do at this point.";
+         ". A budget of " + in_units(needed) + " would do at this point.";
 }
 
 void Runtime::end_iteration() {

@@ -69,7 +69,7 @@ def counting_allocator():
 
 
 @pytest.mark.parametrize("name", list(JOBS))
-@pytest.mark.parametrize("share", [0.75, 0.5])
+@pytest.mark.parametrize("share", [0.85, 0.7])
 def test_a_limit_is_hard_and_changes_no_bit(name, share):
     plain, peak, counted = run(name, 0)
     assert counted["evictions"] == 0

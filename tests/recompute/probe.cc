@@ -15,6 +15,8 @@ namespace {
 using namespace stowage;
 using namespace stowage::recompute;
 
+constexpr std::uint64_t kHeapExtra = 64;  // what the heap may add to a block
+
 std::string text;
 
 // Counts bytes and keeps them under a limit by making room.
@@ -22,8 +24,9 @@ class BudgetAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     const std::uint64_t limit = limit_.load();
-    while (limit > 0 && held_.load() + bytes > limit) {
-      const std::uint64_t missing = held_.load() + bytes - limit;
+    const std::uint64_t taken = bytes + kHeapExtra;
+    while (limit > 0 && held_.load() + taken > limit) {
+      const std::uint64_t missing = held_.load() + taken - limit;
       if (Runtime::make_room(Bytes(missing), 0)) continue;
       const std::string why = Runtime::explain_shortage(Bytes(bytes), Bytes(held_.load()), 0);
       TORCH_CHECK_WITH(OutOfMemoryError, false, "stowage: ", why);

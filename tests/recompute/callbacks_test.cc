@@ -1,0 +1,116 @@
+// Buffers of other code: the example of docs/recompute.md, which spills to host memory, and the contract.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "recompute/evictable.h"
+#include "recompute/recompute.h"
+
+namespace stowage::recompute {
+namespace {
+
+// A cache in "device" memory (here: a block of its own) that spills to the host when the budget is short.
+class SpillingCache {
+ public:
+  explicit SpillingCache(std::vector<char> content)
+      : bytes_(content.size()), device_(new char[content.size()]) {
+    std::memcpy(device_.get(), content.data(), bytes_);
+    const stowage_evictable me{bytes_, 0, 1000, this, &SpillingCache::evict, &SpillingCache::restore};
+    id_ = stowage_evictable_add(&me);
+  }
+  ~SpillingCache() { stowage_evictable_remove(id_); }
+
+  std::vector<char> read() {
+    EXPECT_NE(stowage_evictable_use(id_), 0);
+    std::vector<char> copy(device_.get(), device_.get() + bytes_);
+    stowage_evictable_done(id_);
+    return copy;
+  }
+  [[nodiscard]] bool spilled() const { return device_ == nullptr; }
+  [[nodiscard]] std::int64_t id() const { return id_; }
+  bool willing = true;
+
+ private:
+  static int evict(void* context) {
+    auto& self = *static_cast<SpillingCache*>(context);
+    if (!self.willing) return 0;
+    self.host_.assign(self.device_.get(), self.device_.get() + self.bytes_);
+    self.device_.reset();
+    return 1;
+  }
+  static int restore(void* context) {
+    auto& self = *static_cast<SpillingCache*>(context);
+    if (!self.willing) return 0;
+    self.device_.reset(new char[self.bytes_]);
+    std::memcpy(self.device_.get(), self.host_.data(), self.bytes_);
+    self.host_.clear();
+    return 1;
+  }
+
+  std::size_t bytes_;
+  std::unique_ptr<char[]> device_;
+  std::vector<char> host_;
+  std::int64_t id_ = -1;
+};
+
+class Callbacks : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(Runtime::install({}).ok()); }
+  void TearDown() override { Runtime::uninstall(); }
+};
+
+TEST_F(Callbacks, SpillAndComeBackWhole) {
+  const std::vector<char> content(5000, 'x');
+  SpillingCache cache(content);
+  EXPECT_TRUE(Runtime::make_room(Bytes(1), 0));
+  EXPECT_TRUE(cache.spilled());
+  EXPECT_FALSE(Runtime::make_room(Bytes(1), 0)) << "nothing is left";
+  EXPECT_EQ(cache.read(), content);
+  EXPECT_FALSE(cache.spilled());
+}
+
+TEST_F(Callbacks, TheCheapestByteGoesFirst) {
+  SpillingCache small(std::vector<char>(1000, 's'));
+  SpillingCache large(std::vector<char>(9000, 'l'));
+  EXPECT_TRUE(Runtime::make_room(Bytes(1), 0));
+  EXPECT_TRUE(large.spilled());
+  EXPECT_FALSE(small.spilled());
+  EXPECT_TRUE(Runtime::make_room(Bytes(1), 0));
+  EXPECT_TRUE(small.spilled());
+}
+
+TEST_F(Callbacks, WhatIsInUseOrOnAnotherDeviceStays) {
+  SpillingCache cache(std::vector<char>(1000, 'c'));
+  EXPECT_FALSE(Runtime::make_room(Bytes(1), 1));
+  ASSERT_NE(stowage_evictable_use(cache.id()), 0);
+  EXPECT_FALSE(Runtime::make_room(Bytes(1), 0));
+  stowage_evictable_done(cache.id());
+  EXPECT_TRUE(Runtime::make_room(Bytes(1), 0));
+}
+
+TEST_F(Callbacks, AnOwnerMayRefuse) {
+  SpillingCache cache(std::vector<char>(1000, 'c'));
+  cache.willing = false;
+  EXPECT_FALSE(Runtime::make_room(Bytes(1), 0));
+  cache.willing = true;
+  EXPECT_TRUE(Runtime::make_room(Bytes(1), 0));
+  cache.willing = false;
+  EXPECT_EQ(stowage_evictable_use(cache.id()), 0);
+  cache.willing = true;
+  EXPECT_NE(stowage_evictable_use(cache.id()), 0);
+  stowage_evictable_done(cache.id());
+}
+
+TEST_F(Callbacks, BadArguments) {
+  stowage_evictable bad{};
+  EXPECT_EQ(stowage_evictable_add(&bad), -1);
+  EXPECT_EQ(stowage_evictable_add(nullptr), -1);
+  EXPECT_EQ(stowage_evictable_use(123456), 0);
+  stowage_evictable_done(123456);
+  stowage_evictable_remove(123456);
+}
+
+}  // namespace
+}  // namespace stowage::recompute
