@@ -18,7 +18,7 @@ FOREIGN = {
     "torch": (r"(torch|ATen|c10|caffe2|pybind11)/", ("tracer/", "recompute/", "plugin/")),
     "CUDA": (r"(cuda|cublas|cudnn|driver_types|nvrtc|vector_types|nccl)\w*\.h(pp)?$",
              ("simulator/", "allocator/cuda/", "plugin/cuda/", "tracer/cuda/")),
-    "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)", 
+    "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)",
                        ("tracer/op_info.cc", "recompute/interposer.cc", "recompute/op_traits.cc", "recompute/replay.cc")),
     "CUPTI": (r"cupti", ("simulator/profiler.cc",)),
     "lp_solve": (r"(lpsolve/|lp_lib\.h)", ("planner/placement/location_ilp.cc",)),
