@@ -275,7 +275,7 @@ void State::undo(const Mark& mark) {
     floor_trail_.pop_back();
   }
   touched_begin_ = std::numeric_limits<std::uint32_t>::max();
-  touched_end_ = touched_wrapped_ = 0;
+  touched_end_ = touched_wrapped_ = bearer_length_ = 0;
 }
 
 }  // namespace stowage::planner::placement::search

@@ -63,6 +63,8 @@ class State {
   [[nodiscard]] std::uint32_t crossing(std::uint32_t section) const { return crossing_[section]; }
   /// True if the last place() left some section without a task that crosses into the next.
   [[nodiscard]] bool parted() const { return parted_; }
+  /// True if no task is left.
+  [[nodiscard]] bool complete() const { return placed_.size() == model_->tasks.size(); }
   /// Where the task was placed.
   [[nodiscard]] Units offset(std::uint32_t task) const { return offset_[task]; }
   [[nodiscard]] std::uint64_t key() const { return key_; }

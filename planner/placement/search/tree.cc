@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/check.h"
+
 namespace stowage::planner::placement::search {
 
 Tree::Tree(State& state, Brancher& brancher, FailedStates& failed, const SearchOptions& options)
@@ -18,7 +20,10 @@ Outcome Tree::run(std::uint64_t nodes, WorkMeter& meter) {
   std::uint32_t at = kNone;  // the frame to go on with; kNone: the next goal is to be opened
   for (;;) {
     if (at == kNone) {
-      if (head_ == kNone) return Outcome::kFound;
+      if (head_ == kNone) {
+        STOWAGE_CHECK(state_->complete(), "the search lost a buffer");
+        return Outcome::kFound;
+      }
       const Goal goal = goals_[head_];
       bool opened = false;
       if (nodes-- == 0) return Outcome::kOut;
