@@ -1,6 +1,6 @@
 """What full-size jobs hold in the steady state: native allocator, expandable segments, Stowage; on the simulated device.
 
-    python benchmarks/zoo_reserved.py                      # all ten models, about four minutes
+    python benchmarks/zoo_reserved.py                      # all models, about five minutes
     python benchmarks/zoo_reserved.py --models unet,lstm   # some
     python benchmarks/zoo_reserved.py --write              # and writes docs/results/zoo.md
 
@@ -21,6 +21,7 @@ import torch
 from tests.zoo import steady
 
 PAGE = ROOT / "docs" / "results" / "zoo.md"
+BESIDE = ("resnet50_b184",)  # a row of its own, in no average: the zoo has ResNet-50 once
 HEIGHT_BAR = 1.01
 SAVED_BAR = 0.15  # of native's reserved bytes, on average
 MIB = 1 << 20
@@ -70,14 +71,15 @@ def table(rows: list[Row]) -> str:
 
 def verdict(rows: list[Row]) -> str:
     failed = [f"{row['model']} ({', '.join(missed(row))})" for row in rows if missed(row)]
-    saved = 1 - statistics.fmean(row["to_native"] for row in rows)
-    possible = 1 - statistics.fmean(row["least"] for row in rows)
+    zoo = [row for row in rows if row["model"] not in BESIDE] or rows
+    saved = 1 - statistics.fmean(row["to_native"] for row in zoo)
+    possible = 1 - statistics.fmean(row["least"] for row in zoo)
     reached = "reached" if saved >= SAVED_BAR else "not reached"
     return (f"- Arena at most {HEIGHT_BAR} of the lower bound, reserved bytes at most those of expandable segments, no miss "
             f"and no device call, on every model: {'missed by ' + '; '.join(failed) if failed else 'reached'}.\n"
-            f"- Reserved bytes at least {SAVED_BAR:.0%} below the native allocator's on average: {reached}, "
-            f"{saved:.1%} below. An allocator that held nothing but the peak of live tensors would be {possible:.1%} below: "
-            f"that is all the fragmentation these jobs have.\n")
+            f"- Reserved bytes at least {SAVED_BAR:.0%} below the native allocator's on average of the {len(zoo)} models of "
+            f"the zoo: {reached}, {saved:.1%} below. An allocator that held nothing but the peak of live tensors would be "
+            f"{possible:.1%} below: that is all the fragmentation these jobs have.\n")
 
 
 def page(rows: list[Row]) -> str:
@@ -86,7 +88,8 @@ def page(rows: list[Row]) -> str:
 Made in one run by `benchmarks/zoo_reserved.py --write`; torch {torch.__version__}, simulated device of 80 GiB
 (`simulator/README.md`), full-size jobs of `tests/zoo/models.py`, {steady.ITERATIONS} iterations each in a process of its
 own, Stowage through the entry point. Sizes and order of allocations are those of PyTorch's CUDA stack; convolution
-workspaces are the simulator's guess.
+workspaces are the simulator's guess. GoogLeNet, U-Net, VGG-16 and MobileNetV2 run at the batch and image size that MONeT
+(ICLR 2021) published for them, `resnet50` at 64, and once more at MONeT's 184; the others at sizes of our own choice.
 
 {table(rows)}
 Columns in MiB unless named otherwise. *Peak allocated*: highest `torch.cuda.memory_allocated()` with Stowage. *Native*,
@@ -100,7 +103,7 @@ over; *misses*: requests off the plan since; *calls*: cudaMalloc, cudaFree and m
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=",".join(steady.MODELS), help="names, with commas")
+    parser.add_argument("--models", default=",".join(steady.MODELS + BESIDE), help="names, with commas")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     models = options.models.split(",")

@@ -4,7 +4,9 @@
     for i in range(20): job.step(i)
 
 `small` is for the CPU: under half a second an iteration. `full` is the size people train, for a GPU or the
-simulated device. A name can be asked for in either size on either device.
+simulated device. A name can be asked for in either size on either device. Where MONeT (ICLR 2021) published batch and
+image size of a model, those are its full size: GoogLeNet 320, VGG-16 176, MobileNetV2 272, U-Net 11 at 416 x 608.
+resnet50 is at 64 and resnet50_b184 at MONeT's batch.
 """
 
 from collections.abc import Callable
@@ -110,6 +112,13 @@ def _resnet50(size, device):
                     _images(*_pick(size, (2, 64), (64, 224)), _classes(size)))
 
 
+@_register("resnet50_b184")
+def _resnet50_b184(size, device):
+    from torchvision.models import resnet50
+    return _sgd_job("resnet50_b184", device, resnet50(num_classes=_classes(size)),
+                    _images(*_pick(size, (2, 64), (184, 224)), _classes(size)))
+
+
 @_register("resnet18")
 def _resnet18(size, device):
     from torchvision.models import resnet18
@@ -121,21 +130,21 @@ def _resnet18(size, device):
 def _googlenet(size, device):
     from torchvision.models import GoogLeNet
     model = GoogLeNet(num_classes=_classes(size), aux_logits=True, init_weights=False)
-    return _sgd_job("googlenet", device, model, _images(*_pick(size, (2, 64), (128, 224)), _classes(size)),
+    return _sgd_job("googlenet", device, model, _images(*_pick(size, (2, 64), (320, 224)), _classes(size)),
                     _classify_with_auxiliaries)
 
 
 @_register("unet")
 def _unet(size, device):
     model = UNet(*_pick(size, (8, 3), (64, 4)))
-    return _sgd_job("unet", device, model, _images(*_pick(size, (2, 64), (8, 256)), 2), _segment)
+    return _sgd_job("unet", device, model, _images(*_pick(size, (2, 64), (11, (416, 608))), 2), _segment)
 
 
 @_register("vgg16")
 def _vgg16(size, device):
     from torchvision.models.vgg import VGG, cfgs, make_layers
     if size == "full":
-        return _sgd_job("vgg16", device, VGG(make_layers(cfgs["D"]), init_weights=False), _images(64, 224, 1000))
+        return _sgd_job("vgg16", device, VGG(make_layers(cfgs["D"]), init_weights=False), _images(176, 224, 1000))
     model = VGG(make_layers([c if c == "M" else c // 8 for c in cfgs["D"]]), num_classes=10, init_weights=False)
     model.classifier = nn.Sequential(nn.Linear(64 * 49, 64), nn.ReLU(True), nn.Dropout(), nn.Linear(64, 10))
     return _sgd_job("vgg16", device, model, _images(2, 64, 10))
@@ -145,7 +154,7 @@ def _vgg16(size, device):
 def _mobilenet_v2(size, device):
     from torchvision.models import mobilenet_v2
     return _sgd_job("mobilenet_v2", device, mobilenet_v2(num_classes=_classes(size)),
-                    _images(*_pick(size, (2, 64), (96, 224)), _classes(size)))
+                    _images(*_pick(size, (2, 64), (272, 224)), _classes(size)))
 
 
 @_register("vit_b")
