@@ -42,7 +42,8 @@ Member lowest_first(const Instance& instance, const char* name, Key key) {
 /// In order of rank: the cheap ones first. Lowest-first is cheap only without obstacles.
 std::vector<Member> first_round(const Instance& instance, const GreedyOptions& options) {
   std::vector<Member> members;
-  const auto add = [&members](bool wanted, std::vector<Member> more) {
+  const auto add = [&](bool wanted, std::vector<Member> more) {
+    if (more.size() > options.orders) more.resize(std::max(options.orders, std::size_t{1}));
     if (wanted) members.insert(members.end(), more.begin(), more.end());
   };
   add(options.online && instance.flat(), {{"online best-fit", [&instance](WorkMeter& meter, Draft& draft) {
@@ -84,16 +85,17 @@ std::vector<std::uint32_t> order_by_offset(const Draft& draft) {
 }
 
 Member booster(const Instance& instance, const Draft& best, const char* name,
-               const std::vector<std::uint32_t>& order, std::uint64_t seed, BoostBy by) {
-  return {name, [&instance, &best, order, seed, by](WorkMeter& meter, Draft& draft) {
+               const std::vector<std::uint32_t>& order, std::uint64_t seed, BoostBy by, int patience) {
+  return {name, [&instance, &best, order, seed, by, patience](WorkMeter& meter, Draft& draft) {
             draft = best;
-            boost(instance, order, seed, meter, draft, by);
+            boost(instance, order, seed, meter, draft, by, patience);
             return true;
           }};
 }
 
 std::vector<Member> second_round(const Instance& instance, const Draft& best, const GreedyOptions& options) {
   const bool lowest = options.lowest_first && instance.flat();
+  const int patience = instance.flat() ? options.patience : options.patience / 10;
   const auto by_size = sorted_order(instance, Key::kSize);
   const auto by_area = sorted_order(instance, Key::kArea);
   const auto by_lifetime = sorted_order(instance, Key::kDuration);
@@ -106,14 +108,14 @@ std::vector<Member> second_round(const Instance& instance, const Draft& best, co
                                         {"boost-lowest/area", &by_area},
                                         {"boost-lowest/birth", &by_birth},
                                         {"boost-lowest/size", &by_size}})
-        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kLowestFirst));
+        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kLowestFirst, patience));
     }
     if (options.first_fit || !lowest) {
       for (const auto& [name, order] : {std::pair{"boost/size", &by_size},
                                         {"boost/area", &by_area},
                                         {"boost/lifetime", &by_lifetime},
                                         {"boost/best", &by_offset}})
-        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kFirstFit));
+        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kFirstFit, patience));
     }
   }
   return members;

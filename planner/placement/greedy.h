@@ -29,6 +29,10 @@ struct GreedyOptions {
   bool lowest_first = true;  ///< in both rounds
   bool first_fit = true;     ///< in both rounds; left on, whatever is said, where nothing else can be used
   bool best_fit = true;      ///< in the first round
+  /// Rounds of boosting without progress after which a member gives up; a tenth of it among obstacles, where
+  /// the bound is out of reach as a rule and a round is dear.
+  int patience = 250;
+  std::size_t orders = 5;  ///< how many orders each placer tries in the first round; at least 1
 };
 
 /// Places all items. Errors: kInvalidArgument (check_problem, or fixed items overlap), kCancelled, kTimeout

@@ -1,7 +1,6 @@
 #include "planner/placement/replan.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -15,6 +14,13 @@ namespace stowage::planner::placement {
 namespace {
 
 using Kept = std::vector<std::optional<Offset>>;  // by item
+
+/// Step 2 is left out if it frees more than one in so many items: placing all anew is the faster then.
+constexpr std::size_t kFewFreed = 8;
+
+/// How many items, old and new together, carry_over() passes over at most to find where all goes on as
+/// before.
+constexpr std::size_t kFarthest = 64;
 
 bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
 
@@ -45,8 +51,7 @@ class Replanner {
     if (Status status = check_stable(kept); !status) return status.error();
     attempt(kept, 1);
     if (done()) return finish();
-    if (best_) {
-      free_where_too_high(kept);
+    if (best_ && free_where_too_high(kept) <= problem_.items.size() / kFewFreed) {
       attempt(kept, 2);
       if (done()) return finish();
     }
@@ -118,7 +123,8 @@ class Replanner {
     GreedyOptions greedy = options_.greedy;
     if (step < 3) {
       problem.capacity = good_;
-      greedy.boosting = false;
+      greedy.boosting = greedy.best_fit = greedy.lowest_first = greedy.online = greedy.folding = false;
+      greedy.orders = 1;
     }
     Result<Solution> placed = place_greedily(problem, greedy);
     if (!placed) {
@@ -140,8 +146,9 @@ class Replanner {
     return (best_ && best_->height <= good_) || options_.greedy.limits.over();
   }
 
-  /// Frees whatever is alive while something lies above the good height.
-  void free_where_too_high(Kept& kept) const {
+  /// Frees whatever is alive while something lies above the good height; how many that are.
+  std::size_t free_where_too_high(Kept& kept) const {
+    std::size_t freed = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> high;
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const Item& item = problem_.items[i];
@@ -164,8 +171,11 @@ class Replanner {
       if (stable(i) || item.fixed) continue;
       const bool wrapped = period != 0 && (meets(item.birth + period, item.death + period) ||
                                            (item.death > period && meets(0, item.death - period)));
-      if (wrapped || meets(item.birth, item.death)) kept[i].reset();
+      if (!kept[i] || !(wrapped || meets(item.birth, item.death))) continue;
+      kept[i].reset();
+      ++freed;
     }
+    return freed;
   }
 
   Result<Replanned> finish() {
@@ -204,17 +214,29 @@ std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const 
   const auto carry = [&](std::size_t a, std::size_t b) {
     carried[after[b]] = old_solution.offsets[before[a]];
   };
-  std::size_t first = 0, old_last = before.size(), last = after.size();
-  for (; first < std::min(old_last, last) && alike(first, first); ++first) carry(first, first);
-  for (; old_last > first && last > first && alike(old_last - 1, last - 1); --old_last, --last)
-    carry(old_last - 1, last - 1);
-  std::map<Kind, std::vector<std::size_t>> stock;  // of the middle, the next one last
-  for (std::size_t a = old_last; a-- > first;) stock[kind_of(old_problem.items[before[a]])].push_back(a);
-  for (std::size_t b = first; b < last; ++b) {
-    const auto found = stock.find(kind_of(problem.items[after[b]]));
-    if (found == stock.end() || found->second.empty()) continue;
-    carry(found->second.back(), b);
-    found->second.pop_back();
+  // Three in a row that are alike, or as many as are left, say that the sequences run together again.
+  const auto together = [&](std::size_t a, std::size_t b) {
+    const std::size_t run = std::min({std::size_t{3}, before.size() - a, after.size() - b});
+    for (std::size_t k = 0; k < run; ++k) {
+      if (!alike(a + k, b + k)) return false;
+    }
+    return true;
+  };
+  std::size_t a = 0, b = 0;
+  while (a < before.size() && b < after.size()) {
+    if (alike(a, b)) {
+      carry(a++, b++);
+      continue;
+    }
+    std::size_t skip = 1, skip_old = 0;
+    for (bool found = false; skip <= kFarthest && !found; skip += found ? 0 : 1) {
+      for (skip_old = 0; skip_old <= skip && !found; skip_old += found ? 0 : 1)
+        found = a + skip_old <= before.size() && b + skip - skip_old <= after.size() &&
+                together(a + skip_old, b + skip - skip_old);
+    }
+    if (skip > kFarthest) skip_old = 1, skip = 2;  // no end in sight: one of each is passed over
+    a += skip_old;
+    b += skip - skip_old;
   }
   return carried;
 }

@@ -5,9 +5,9 @@
 // offsets must not move at all.
 //
 // In three steps, each only if the one before ended too high: (1) all old offsets that do not collide are
-// kept and the rest is placed among them; (2) what is alive where step 1 ended too high is freed too; (3)
-// everything but what must stay is placed anew. The lowest result wins, of equals the one from the earlier
-// step.
+// kept and the rest is placed among them; (2) what is alive where step 1 ended too high is freed too, if that
+// is little; (3) everything but what must stay is placed anew. The lowest result wins, of equals the one from
+// the earlier step.
 //
 // Thread safety: reentrant. Deterministic as place_greedily is.
 #pragma once
@@ -36,9 +36,9 @@ struct Replanned {
   int step = 0;           ///< 1, 2 or 3: which one made it
 };
 
-/// By item of the new problem, the old offset of the item it corresponds to: the i-th of a size, alignment
-/// and stream class, in order of birth, is the i-th of the old ones. Longest common beginnings and ends of
-/// the two sequences of items go first, so that a change in the middle moves nothing else. O(n log n).
+/// By item of the new problem, the old offset of the item it corresponds to. Both sequences are walked in
+/// order of birth; items of one size, alignment and stream class correspond. Where they differ, as few as
+/// possible are passed over, old and new together, up to where three in a row are alike. Near O(n).
 std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const Solution& old_solution,
                                               const Problem& problem);
 
