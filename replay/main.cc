@@ -1,13 +1,15 @@
 // stowage-replay: plans a recorded trace, follows the plan, and compares it with PyTorch's own allocator.
-// Needs no GPU.
+// Needs no GPU. With `place` as its first word it is `stowage place` (place_command.h).
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "core/format/plan_file.h"
 #include "core/format/trace_file.h"
 #include "planner/planner.h"
+#include "replay/place_command.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
 
@@ -52,6 +54,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "place") return replay::place_command(argc - 1, argv + 1);
   CLI::App app{"Plans a recorded trace and replays it against PyTorch's own allocator; no GPU is needed."};
   Arguments arguments;
   app.add_option("trace", arguments.trace, "a .stowtrace file")->required();

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace stowage::planner::placement {
@@ -145,50 +146,36 @@ Status sweep_time(const std::vector<Event>& events) {
   return {};
 }
 
-/// The items that use a byte at some time, ascending.
-std::vector<std::size_t> items_in_use(const Problem& problem, const std::vector<Event>& events) {
-  std::vector<char> used(problem.items.size(), 0);
-  for (const Event& event : events) used[event.item] = 1;
-  std::vector<std::size_t> items;
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (used[i] != 0) items.push_back(i);
-  }
-  return items;
+/// What is used at any time, lowest first.
+std::vector<Event> uses_by_address(std::vector<Event> events) {
+  events.erase(std::remove_if(events.begin(), events.end(), [](const Event& event) { return !event.begins; }),
+               events.end());
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.low < b.low; });
+  return events;
 }
 
-/// Sweeps addresses upwards, keeping for the class that reaches highest so far, and for any other class, the
-/// highest end. Whatever an item uses, all its addresses are its class's.
-Status sweep_addresses(const Problem& problem, const Solution& solution, std::vector<std::size_t> items) {
-  std::sort(items.begin(), items.end(),
-            [&](std::size_t a, std::size_t b) { return solution.offsets[a] < solution.offsets[b]; });
-  std::size_t highest = 0;  // item whose end is the highest so far
-  std::uint64_t end = 0;
-  for (std::size_t i : items) {
-    // As long as no two classes met, all that ends above this offset is of one class, that of `highest`.
-    if (solution.offsets[i].value() < end &&
-        problem.items[i].stream_class != problem.items[highest].stream_class) {
-      return rejected(name(i) + " and " + name(highest) + " share addresses and are of different streams");
+/// Sweeps addresses upwards, keeping the use that reaches highest so far.
+Status sweep_addresses(const Problem& problem, const std::vector<Event>& uses) {
+  const Event* highest = nullptr;
+  for (const Event& use : uses) {
+    // As long as no two classes met, all that ends above this address is of one class, that of `highest`.
+    if (highest != nullptr && use.low < highest->high &&
+        problem.items[use.item].stream_class != problem.items[highest->item].stream_class) {
+      return rejected(name(use.item) + " and " + name(highest->item) +
+                      " share addresses and are of different streams");
     }
-    const std::uint64_t own_end = solution.offsets[i].value() + problem.items[i].size.value();
-    if (own_end > end) {
-      end = own_end;
-      highest = i;
-    }
+    if (highest == nullptr || use.high > highest->high) highest = &use;
   }
   return {};
 }
 
 /// No item within addresses of another class.
-Status check_regions(const Problem& problem, const Solution& solution,
-                     const std::vector<std::size_t>& items) {
+Status check_regions(const Problem& problem, const std::vector<Event>& uses) {
   for (const Region& region : problem.regions) {
     const std::uint64_t begin = region.begin.value(), end = begin + region.size.value();
-    for (std::size_t i : items) {
-      const Item& item = problem.items[i];
-      if (item.stream_class == region.stream_class) continue;
-      const std::uint64_t offset = solution.offsets[i].value();
-      if (offset < end && begin < offset + item.size.value())
-        return rejected(name(i) + " lies in a region of another stream");
+    for (const Event& use : uses) {
+      if (problem.items[use.item].stream_class != region.stream_class && use.low < end && begin < use.high)
+        return rejected(name(use.item) + " lies in a region of another stream");
     }
   }
   return {};
@@ -204,11 +191,11 @@ Status validate_placement(const Problem& problem, const Solution& solution) {
   }
   if (Status status = check_gaps(problem); !status) return status;
   if (Status status = check_height(problem, solution); !status) return status;
-  const std::vector<Event> events = events_of(problem, solution);
+  std::vector<Event> events = events_of(problem, solution);
   if (Status status = sweep_time(events); !status) return status;
-  const std::vector<std::size_t> items = items_in_use(problem, events);
-  if (Status status = sweep_addresses(problem, solution, items); !status) return status;
-  return check_regions(problem, solution, items);
+  const std::vector<Event> uses = uses_by_address(std::move(events));
+  if (Status status = sweep_addresses(problem, uses); !status) return status;
+  return check_regions(problem, uses);
 }
 
 Status validate(const Problem& problem, const Solution& solution) {

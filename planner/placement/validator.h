@@ -9,10 +9,10 @@
 namespace stowage::planner::placement {
 
 /// Checks that no two items share a byte at one time (wrapped lifetimes and gaps included), that stream
-/// classes share no address at any time, regions, alignment, fixed offsets, the capacity, that `height` is
-/// exactly the highest end, and that the bound is not above it and the proof claimed only where they meet.
-/// Error: kInvalidPlan, naming the items. Needs no check_problem(): a problem that makes no sense is rejected
-/// too.
+/// classes use no address in common at any time, regions, alignment, fixed offsets, the capacity, that
+/// `height` is exactly the highest end, and that the bound is not above it and the proof claimed only where
+/// they meet. Error: kInvalidPlan, naming the items. Needs no check_problem(): a problem that makes no sense
+/// is rejected too.
 [[nodiscard]] Status validate(const Problem& problem, const Solution& solution);
 
 /// The same but for the capacity: for a placement that is known not to fit it.

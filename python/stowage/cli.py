@@ -107,14 +107,14 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _replay(arguments: list[str]) -> int:
+def _replay(arguments: list[str], name: str = "stowage replay") -> int:
     """Becomes the offline program, which has its own options and help."""
     path = _library.find("bin/stowage-replay", "replay/stowage-replay")
     found = str(path) if path else shutil.which("stowage-replay")
     if not found:
         raise StowageError("the program stowage-replay is not built; run tools/setup, or pip install stowage")
     sys.stdout.flush()
-    os.execv(found, ["stowage replay", *arguments])
+    os.execv(found, [name, *arguments])
 
 
 def doctor(options: argparse.Namespace) -> int:
@@ -168,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     add("report", report, "print a saved report as a table").add_argument("file", help="the JSON file")
     add("doctor", doctor, "say what is installed, what is found and what is missing")
     commands.add_parser("replay", help="replay a recorded trace offline")
+    commands.add_parser("place", help="place the buffers of a CSV file in as little memory as possible")
     return parser
 
 
@@ -176,6 +177,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if arguments[:1] == ["replay"]:  # all options are the program's, --help too
             return _replay(arguments[1:])
+        if arguments[:1] == ["place"]:
+            return _replay(arguments, "stowage")
         options = _parser().parse_args(arguments)
         return options.function(options)
     except StowageError as error:

@@ -41,7 +41,8 @@ std::optional<std::uint64_t> meeting(const Problem& problem, std::size_t a, std:
   return {};
 }
 
-/// Two items share a byte at one time, or an address while they are of different classes; by the definition.
+/// Two items share a byte at one time, or use one address, be it at different times, while they are of
+/// different classes; by the definition.
 bool clash(const Problem& problem, const Solution& solution, std::size_t a, std::size_t b) {
   const auto cross = [&](std::pair<std::uint64_t, std::uint64_t> x,
                          std::pair<std::uint64_t, std::uint64_t> y) {
@@ -49,12 +50,12 @@ bool clash(const Problem& problem, const Solution& solution, std::size_t a, std:
     return x.first < x.second && y.first < y.second && p + x.first < q + y.second &&
            q + y.first < p + x.second;
   };
-  const Item &i = problem.items[a], &j = problem.items[b];
-  if (i.birth != i.death && j.birth != j.death && i.stream_class != j.stream_class &&
-      cross({0, i.size.value()}, {0, j.size.value()}))
-    return true;
-  for (std::uint64_t t = 0; t < (problem.period != 0 ? problem.period : 64); ++t) {
-    if (cross(used_at(problem, a, t), used_at(problem, b, t))) return true;
+  const bool apart = problem.items[a].stream_class != problem.items[b].stream_class;
+  const std::uint64_t end = problem.period != 0 ? problem.period : 32;
+  for (std::uint64_t t = 0; t < end; ++t) {
+    for (std::uint64_t u = apart ? 0 : t; u < (apart ? end : t + 1); ++u) {
+      if (cross(used_at(problem, a, t), used_at(problem, b, u))) return true;
+    }
   }
   return false;
 }

@@ -1,0 +1,64 @@
+"""`stowage place`, as a process: what it prints, what it writes, how it ends."""
+
+import csv
+import json
+
+import pytest
+
+from tests.python.doors import ROOT
+from tests.python.test_cli import stowage
+
+A = ROOT / "tests" / "data" / "placement" / "A.1048576.csv"
+
+
+def test_a_problem_is_placed_in_its_capacity_and_written_as_it_came(tmp_path):
+    output = tmp_path / "placed.csv"
+    done = stowage("place", str(A), "--capacity", "1MiB", "--output", str(output), "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["height"] == result["lower_bound"] == 1048576 and result["proved"] and result["fits"]
+    assert {"technique", "seconds", "gap", "work", "n", "conflict"} <= set(result)
+    rows = list(csv.DictReader(output.open()))
+    assert list(rows[0]) == ["id", "lower", "upper", "size", "offset"]
+    assert len(rows) == result["n"] == 154
+    spans = [[int(row[key]) for key in ("lower", "upper", "offset", "size")] for row in rows]
+    assert max(offset + size for _, _, offset, size in spans) == 1048576
+    for i, (lower, upper, offset, size) in enumerate(spans):
+        assert not any(lower < u and lo < upper and offset < o + s and o < offset + size for lo, u, o, s in spans[:i])
+
+
+def test_a_capacity_that_is_too_small_has_its_own_status_and_is_explained(tmp_path):
+    output = tmp_path / "placed.csv"
+    done = stowage("place", str(A), "--capacity", "1000000", "--output", str(output))
+    assert done.returncode == 3, done.stderr
+    assert "which is proved" in done.stdout and "not fit it even alone" in done.stdout
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("text, complaint", [
+    ("id,lower,upper,size\na,0,5,x\n", ':2: size "x" is no whole number'),
+    ("id,lower,upper\n", ":1: there is no column size"),
+    ("id,lower,upper,size,offset\na,0,5,4,0\nb,0,5,4,2\n", "fixed items overlap"),
+    ("id,lower,upper,size\na,-3,5,4\n", ":2: lower -3 is negative"),
+])
+def test_a_wrong_file_is_one_clear_error(tmp_path, text, complaint):
+    problem = tmp_path / "wrong.csv"
+    problem.write_text(text)
+    done = stowage("place", str(problem), "--output", "none")
+    assert done.returncode == 1
+    assert done.stderr.startswith("stowage place: ") and done.stderr.count("\n") == 1 and complaint in done.stderr
+
+
+def test_the_work_limit_makes_it_the_same_on_any_number_of_threads(tmp_path):
+    results = []
+    for threads in ("1", "2"):
+        done = stowage("place", str(A), "--output", "-", "--work-limit", "20000000", "--threads", threads)
+        assert done.returncode == 0, done.stderr
+        results.append(done.stdout)
+    assert results[0] == results[1] and results[0].startswith("id,lower,upper,size,offset\n")
+
+
+def test_help_says_how_it_ends():
+    done = stowage("place", "--help")
+    assert done.returncode == 0
+    assert "Usage: stowage place" in done.stdout and "Exit status" in done.stdout
