@@ -42,11 +42,14 @@ class Minimiser {
     for (std::uint64_t budget = kFirstBudget; lower_ < upper_ && !over(); budget *= 2) {
       for (const double step : kSteps) {
         if (lower_ >= upper_ || over()) break;
-        const double way = step * static_cast<double>((upper_ - lower_) / unit_);
+        const std::uint64_t units = (upper_ - lower_) / unit_;
+        const double way = step * static_cast<double>(units);
         attempt(std::min(lower_ + static_cast<std::uint64_t>(way) * unit_, upper_ - 1), budget);
       }
     }
-    result_.lower_bound = std::min(lower_, upper_);
+    // A capacity that is too small for pieces taken for solid proves nothing of those with gaps.
+    const std::uint64_t known = std::max(instance_->bound, options_->lower_bound);
+    result_.lower_bound = instance_->parts.empty() ? std::min(lower_, upper_) : known;
     return std::move(result_);
   }
 
@@ -92,6 +95,7 @@ Found find(const Instance& instance, std::uint64_t capacity, const PortfolioOpti
   Hunt hunt(instance, twins, capacity, options);
   found.outcome = hunt.run(limits.work_limit, limits, found.work);
   if (found.outcome == Outcome::kFound) hunt.write(found.draft);
+  if (found.outcome == Outcome::kInfeasible && !instance.parts.empty()) found.outcome = Outcome::kOut;
   return found;
 }
 

@@ -32,7 +32,8 @@ struct Found {
   std::uint64_t work = 0;  ///< as in work.h
 };
 
-/// Looks for a placement within `capacity` bytes. Requires: supports(instance, capacity).
+/// Looks for a placement within `capacity` bytes; outcomes as in search(). Requires: supports(instance,
+/// capacity).
 Found find(const Instance& instance, std::uint64_t capacity, const PortfolioOptions& options,
            const Limits& limits);
 
@@ -46,7 +47,7 @@ struct MinimiseOptions {
 
 struct Minimised {
   Draft draft;                    ///< the lowest found; no offsets if none is lower than upper_bound
-  std::uint64_t lower_bound = 0;  ///< proved, in bytes; equal to the draft's height if that is optimal
+  std::uint64_t lower_bound = 0;  ///< proved, in bytes; the draft's height if that is optimal
   std::uint64_t work = 0;
 };
 

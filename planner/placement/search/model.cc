@@ -9,7 +9,7 @@ namespace stowage::planner::placement::search {
 namespace {
 
 /// The most entries of a table by section and task.
-constexpr std::uint64_t kMostCovers = std::uint64_t{1} << 26;
+constexpr std::uint64_t kMostCovers = std::uint64_t{1} << 23;
 
 /// The largest divisor of all sizes and held addresses such that placements on its multiples lose nothing: an
 /// alignment either divides it, and then never matters, or is a multiple of it.

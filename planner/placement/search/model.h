@@ -66,7 +66,7 @@ struct Model {
 };
 
 /// True if the search takes the instance on: addresses up to `capacity` fit into Units, and the tables into a
-/// few hundred megabytes. Pieces with gaps are for other placers.
+/// few hundred megabytes. Pieces with gaps are taken for solid.
 [[nodiscard]] bool supports(const Instance& instance, std::uint64_t capacity);
 
 /// Requires: supports(). `reversed`: time runs backwards.

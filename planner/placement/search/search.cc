@@ -18,7 +18,7 @@ Outcome search(const Instance& instance, std::uint64_t capacity, const SearchOpt
   Outcome outcome = Outcome::kOut;
   while (outcome == Outcome::kOut && !meter.out()) outcome = restarts.next(meter);
   if (outcome == Outcome::kFound) restarts.write(instance, draft);
-  return outcome;
+  return outcome == Outcome::kInfeasible && !instance.parts.empty() ? Outcome::kOut : outcome;
 }
 
 }  // namespace stowage::planner::placement::search

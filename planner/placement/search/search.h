@@ -62,7 +62,8 @@ enum class Outcome {
   kOut,         ///< the meter stopped the search first
 };
 
-/// Looks for a placement within `capacity` bytes. Complete: it ends with kOut only when the meter says so.
+/// Looks for a placement within `capacity` bytes. Complete: it ends with kOut only when the meter says so, or
+/// when nothing was found and some pieces have gaps: these are taken for solid, so that is no proof.
 /// Requires: supports(instance, capacity).
 Outcome search(const Instance& instance, std::uint64_t capacity, const SearchOptions& options,
                WorkMeter& meter, Draft& draft);

@@ -21,7 +21,7 @@ Outcome Tree::run(std::uint64_t nodes, WorkMeter& meter) {
   for (;;) {
     if (at == kNone) {
       if (head_ == kNone) {
-        STOWAGE_CHECK(state_->complete(), "the search lost a buffer");
+        STOWAGE_DCHECK(state_->complete(), "the search lost a buffer");
         return Outcome::kFound;
       }
       const Goal goal = goals_[head_];
@@ -72,12 +72,12 @@ void Tree::close_down_to(std::uint32_t frame) {
   state_->undo(frames_[frame].mark);
 }
 
-bool Tree::advance(std::uint32_t index) {
-  Frame& frame = frames_[index];
+bool Tree::advance(std::uint32_t frame_index) {
+  Frame& frame = frames_[frame_index];
   while (frame.next_task < frame.end_task) {
     const std::uint32_t task = tasks_[frame.next_task++];
     if (state_->place(task)) {
-      add_what_is_left(index, options_->split && state_->parted());
+      add_what_is_left(frame_index, options_->split && state_->parted());
       return true;
     }
     state_->undo(frame.mark);
@@ -85,7 +85,7 @@ bool Tree::advance(std::uint32_t index) {
   if (frame.wasted || frame.choice.forced || state_->slack(frame.choice.section) == 0) return false;
   frame.wasted = true;
   if (brancher_->waste(frame.choice, *state_)) {
-    add_what_is_left(index, false);
+    add_what_is_left(frame_index, false);
     return true;
   }
   state_->undo(frame.mark);
@@ -154,9 +154,10 @@ void Tree::add_goals(const Range& range, std::uint64_t key, std::uint32_t parent
   }
 }
 
-void Tree::add_what_is_left(std::uint32_t index, bool split) {
-  const Goal goal = frames_[index].goal;
-  add_goals(goal.range, goal.key + state_->key() - frames_[index].state_key, index, goal.next, split);
+void Tree::add_what_is_left(std::uint32_t frame_index, bool split) {
+  const Goal goal = frames_[frame_index].goal;
+  add_goals(goal.range, goal.key + state_->key() - frames_[frame_index].state_key, frame_index, goal.next,
+            split);
 }
 
 }  // namespace stowage::planner::placement::search

@@ -50,10 +50,10 @@ class Tree {
   /// Opens a frame for the goal, or says that its range has nothing left. False if it is known to fail.
   bool open(const Goal& goal, bool& opened);
   /// Goes on with the frame's next way. False if there is none.
-  bool advance(std::uint32_t frame);
+  bool advance(std::uint32_t frame_index);
   void close_down_to(std::uint32_t frame);
   /// What the frame's choice left of its range becomes the next goals.
-  void add_what_is_left(std::uint32_t frame, bool split);
+  void add_what_is_left(std::uint32_t frame_index, bool split);
   /// The range, or its parts, become the goals before `next`. `key` is that of the tasks left in the range.
   void add_goals(const Range& range, std::uint64_t key, std::uint32_t parent, std::uint32_t next, bool split);
   /// Divides the range where no task crosses.
