@@ -91,8 +91,9 @@ class Runtime {
   /// budget would do for `bytes` more when `held` bytes are held now.
   static std::string explain_shortage(Bytes bytes, Bytes held, int device_type);
 
-  /// An iteration ended: values of it that are still alive lose their history (they stay, resident, for
-  /// good), so that recipes do not reach across iterations. Brings evicted ones back first. Call between ops.
+  /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they
+  /// stay for good), so that recipes do not reach across iterations; else only what is dead is forgotten.
+  /// Call between ops.
   static void end_iteration();
 
   /// `storage` is read or written outside of ops from now on (a pointer was handed out): it comes back,

@@ -129,9 +129,9 @@ void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
-  all.residency.restore_all();
   all.residency.forget_dead();
-  all.book.forget_history();
+  const bool all_there = all.residency.counts().evicted_bytes == 0;
+  all_there ? all.book.forget_history() : all.book.sweep();
 }
 
 void Runtime::expose(c10::StorageImpl* storage) {

@@ -93,7 +93,7 @@ struct Output {
 /// How an op ran: enough to run it again with the same bits.
 struct Recipe {
   const OpTraits* op = nullptr;
-  c10::SmallVector<Argument, 6> arguments;
+  c10::SmallVector<Argument, 4> arguments;
   c10::SmallVector<TensorRef, 3> tensors;
   c10::SmallVector<Output, 2> outputs;
   std::unique_ptr<RandomState> random;  ///< before the op; null for an op that draws nothing
