@@ -59,8 +59,7 @@ def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, s
         wanted |= simulated.environment(base=wanted)
     if door != "plain":
         wanted |= {"STOWAGE_DEVICES": "cpu" if device == "cpu" else "cuda", "STOWAGE_REPORT": str(report),
-                   # These iterations are short: a further plan is to come within a few of them.
-                   "STOWAGE_PLAN_WAIT_MS": "10000", "STOWAGE_PLAN_WORK": "20000000"}
+                   "STOWAGE_PLAN_WAIT_MS": "10000"}  # these iterations are short: a plan is to come at a known one
     if door in ("entry_point", "preload"):
         wanted["STOWAGE"] = "1"
     if door == "preload":
@@ -114,9 +113,7 @@ def run_example(name: str, door: str) -> Outcome:
 def iterations(habit: str) -> int:
     """20; for a job with a habit so many that the last iteration directly follows an odd one. One that is interrupted
     has no optimizer step, so that only the next one's step ends it. Evaluations come often enough to be learned."""
-    if habit == "evaluate":
-        return 28
-    return 20 if habit == "none" else max(ODD) + (3 if habit == "interrupt" else 2)
+    return 20 if habit in ("none", "evaluate") else max(ODD) + (3 if habit == "interrupt" else 2)
 
 
 def run_model(name: str, door: str, habit: str = "none", device: str = "cpu", options: list[str] | None = None,
