@@ -40,6 +40,26 @@ std::vector<AddressRange> free_for(const Instance& part, const Piece& piece, std
   return ranges;
 }
 
+/// The pieces keep clear of each other and of what is held, below the ceiling. Cheap, and what does not hold
+/// is never taken over.
+bool is_sound(const Instance& part, const Draft& found, std::uint64_t ceiling) {
+  const auto crosses = [&](std::size_t i, const Life& life, std::uint64_t offset, std::uint64_t size) {
+    return meet(part.pieces[i].life, life) && found.offsets[i] < offset + size &&
+           offset < found.offsets[i] + part.pieces[i].size;
+  };
+  for (std::size_t i = 0; i < part.pieces.size(); ++i) {
+    const Piece& piece = part.pieces[i];
+    if (found.offsets[i] % piece.alignment != 0 || found.offsets[i] + piece.size > ceiling) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (crosses(i, part.pieces[j].life, found.offsets[j], part.pieces[j].size)) return false;
+    }
+    for (const Obstacle& held : part.obstacles) {
+      if (crosses(i, held.life, held.offset, held.size)) return false;
+    }
+  }
+  return true;
+}
+
 class Windows {
  public:
   Windows(const Instance& instance, const WindowOptions& options, const Limits& limits, WorkMeter& meter,
@@ -110,6 +130,7 @@ class Windows {
     meter_.spend(instance_.pieces.size() * chosen.size());
     Draft found;
     if (!(options_.ilp ? by_ilp(part, ceiling, found) : by_search(part, ceiling, found))) return false;
+    if (!is_sound(part, found, ceiling)) return false;
     for (std::size_t i = 0; i < chosen.size(); ++i) draft_.offsets[chosen[i]] = found.offsets[i];
     draft_.height = 0;
     for (const Obstacle& obstacle : instance_.obstacles)
