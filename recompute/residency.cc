@@ -259,6 +259,7 @@ void Residency::restore_all() {
     if (record.evicted) away.push_back(&record);
   });
   std::vector<RecordLock> locks;  // or a small budget evicts one for the other for ever
+  locks.reserve(away.size());
   for (StorageRecord* record : away) locks.emplace_back(record);
   for (StorageRecord* record : away) restore(*record);
 }
@@ -274,6 +275,7 @@ void Residency::restore_dependents(StorageRecord& record) {
     }
   });
   std::vector<RecordLock> locks;
+  locks.reserve(dependents.size());
   for (StorageRecord* dependent : dependents) locks.emplace_back(dependent);
   for (StorageRecord* dependent : dependents) {
     restore(*dependent);
