@@ -14,12 +14,14 @@ if spec is None:
     sys.exit("torch is not installed for " + sys.executable)
 root = pathlib.Path(spec.origin).parent
 site = root.parent
+toolkits = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda"]
 candidates = [*site.glob("nvidia/cu*/include"), *site.glob("nvidia/cuda_runtime/include"),
-              pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include", pathlib.Path("/usr/local/cuda/include")]
+              *(pathlib.Path(toolkit) / "include" for toolkit in toolkits)]
 folders = []
 for header in ("cuda_runtime_api.h", "crt/host_defines.h", "nv/target"):
     folder = next((str(p) for p in candidates if (p / header).exists()), None)
     if folder is None:
-        sys.exit(f"CUDA's header {header} was not found; run: {sys.executable} -m pip install nvidia-cuda-crt nvidia-cuda-cccl")
+        sys.exit(f"CUDA's header {header} was not found; "
+                 f"run: {sys.executable} -m pip install nvidia-cuda-crt nvidia-cuda-cccl")
     folders.append(folder)
 print(importlib.metadata.version("torch"), root, 1, ":".join(dict.fromkeys(folders)), sep=";")
