@@ -177,7 +177,8 @@ Made by `benchmarks/recording_cost.py`: the character GPT of `examples/`, plain 
 turns. First two rows: the example's own size. A session records allocations until two iterations agree, and then the ops
 of what follows too, until it plans; here {UNLIKE} iterations that do not agree follow, so that it never does. Other rows: a
 job whose every iteration has another sequence length, over its first {ITERATIONS} iterations, and over those from
-{GIVEN_UP + 1} on. The session records allocations only, finds no two iterations alike, stays out of the way and says so once:
+{GIVEN_UP + 1} on. The session records allocations only, finds no two iterations alike, stays out of the way and says so
+once:
 
     {next(iter(random.values()))['said']}
 
