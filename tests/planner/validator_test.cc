@@ -137,6 +137,8 @@ TEST_F(Mutation, SharedAddressesOfTwoStreamsAreFound) {
 TEST_F(Mutation, AnItemInARegionOfAnotherStreamIsFound) {
   for (int planted = 0; planted < kPlantings; ++planted) {
     next();
+    problem_.gaps.clear();
+    solution_ = stacked(problem_);  // every byte of every item is in use
     const std::size_t a = any();
     const Item& item = problem_.items[a];
     // One byte of the item's, its first or its last: its own stream's region is in order, another's is not.
