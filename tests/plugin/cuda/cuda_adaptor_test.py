@@ -63,6 +63,22 @@ assert stats["allocated_bytes.all.allocated"] == 0 and stats["allocation.all.fre
 """)
 
 
+def test_a_peak_from_before_the_switch_is_remembered_until_it_is_reset():
+    run("""
+enable()
+job = Job()
+job.step()
+extra = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")
+highest = torch.cuda.memory_allocated()
+del extra
+plan(job)
+assert highest <= torch.cuda.max_memory_allocated() <= highest + (1 << 20)
+torch.cuda.reset_peak_memory_stats()
+job.step()
+assert torch.cuda.max_memory_allocated() < highest - (256 << 20)
+""")
+
+
 def test_snapshot_has_the_arena_with_its_live_blocks():
     run("""
 enable()
