@@ -51,3 +51,8 @@ def installed(every: int = 0, seed: int = 0, smallest: int = 1, poison: bool = T
     finally:
         guards.remove()
         library.probe_uninstall()
+
+
+def data(*sizes):
+    """An input: a random tensor from nothing has no recipe."""
+    return torch.randn(*sizes)

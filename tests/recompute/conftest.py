@@ -1,0 +1,16 @@
+"""A runtime of its own for each test that asks for one."""
+
+import pytest
+import torch
+
+from tests.recompute import probe
+
+
+@pytest.fixture
+def runtime():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    with probe.installed():
+        yield
+    torch.use_deterministic_algorithms(False)

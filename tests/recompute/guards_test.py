@@ -1,0 +1,95 @@
+"""What other code may see or change: it brings values back, keeps them, or ends their recipes."""
+
+import io
+
+import pytest
+import torch
+
+from tests.recompute.probe import data, evict, is_evicted
+
+pytestmark = pytest.mark.usefixtures("runtime")
+
+
+@pytest.mark.parametrize("look", [
+    lambda t: t.numpy(), lambda t: t.data_ptr(), lambda t: torch.utils.dlpack.to_dlpack(t), lambda t: t.tolist(),
+    lambda t: t.untyped_storage().data_ptr(), lambda t: torch.save(t, io.BytesIO())])
+def test_what_hands_out_memory_brings_it_back_for_good(look):
+    x = data(30)
+    y = x.exp()
+    wanted = y.tolist()
+    y = x.exp()
+    assert evict(y)
+    look(y)
+    assert not is_evicted(y) and not evict(y)
+    assert y.tolist() == wanted
+
+
+def test_a_write_through_numpy_reaches_no_recipe():
+    x = data(30)
+    y = x.exp()
+    z = y.sin()
+    before = z.clone()
+    y.numpy()[:] = 0
+    late = y + 1
+    assert not evict(late), "made from memory that others may write"
+    assert evict(z)
+    assert torch.equal(z, before), "made again from what y was"
+
+
+def test_memory_filled_by_unseen_code_stays():
+    x = data(30)
+    made = torch.empty_like(x)
+    assert not evict(made)
+    half = torch.empty_like(x)
+    half[:10] = 1.0
+    assert not evict(half)
+
+
+class _Raw(torch.autograd.Function):
+    """Computes through NumPy, as an extension computes through pointers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        out = torch.zeros_like(x) + 1
+        out.untyped_storage()  # a pointer would be taken here
+        ctx.save_for_backward(x, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, out = ctx.saved_tensors
+        assert not any(is_evicted(t) for t in (x, out, gradient))
+        return gradient * x
+
+
+def test_custom_functions_find_their_tensors_resident():
+    x = data(30).requires_grad_()
+    y = x.exp()
+    assert evict(y)
+    out = _Raw.apply(y)
+    assert not is_evicted(y)
+    assert not evict(y) and not evict(out)
+    out.sum().backward()
+
+
+def test_sparse_tensors_keep_what_they_hide():
+    values = data(3) * 2
+    indices = torch.tensor([[0, 1, 2]])
+    assert evict(values)
+    hidden = torch.sparse_coo_tensor(indices, values, (4,))
+    assert not evict(values)
+    assert hidden.to_dense().shape == (4,)
+
+
+def test_settings_that_change_results_end_recipes():
+    x = data(30)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    torch.set_default_dtype(torch.float64)
+    try:
+        z = x + 1  # any op notices
+        assert not is_evicted(y) and not evict(y)
+        assert torch.equal(y, before) and z.dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
