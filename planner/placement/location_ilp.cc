@@ -69,7 +69,10 @@ class Program {
     for (const IlpBuffer& buffer : problem_.buffers) sum += buffer.allowed.size();
     return sum;
   }
-  [[nodiscard]] double units(std::uint64_t bytes) const { return static_cast<double>(bytes / unit_); }
+  [[nodiscard]] double units(std::uint64_t bytes) const {
+    const std::uint64_t whole = bytes / unit_;
+    return static_cast<double>(whole);
+  }
   /// Units that one step of the buffer's address column stands for.
   [[nodiscard]] double step(std::size_t buffer) const {
     return units(std::max(problem_.buffers[buffer].alignment, unit_));
