@@ -118,7 +118,7 @@ def page(quick: bool) -> str:
     names = ["A", "K"] if quick else sorted(MINIMALLOC)
     fast = challenging(names, 2 if quick else 20, 10)
     low = lowest(names, 0.2 if quick else 10)
-    resnet = place(INSTANCES / "somas_resnet50.csv", "--time-limit", "0.5")
+    resnet = place(INSTANCES / "somas_resnet50.csv", "--time-limit", "2")
     s_1 = place(INSTANCES / "iopddl_S_1.csv", "--time-limit", "0.5" if quick else "5")
     ablation = ablation_lines(["A"] if quick else ["A", "D", "E", "K"], 1 if quick else 3, 0.2 if quick else 1)
     return "\n".join([
