@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mix.h"
+
 namespace stowage {
 namespace {
 
@@ -121,14 +123,7 @@ Status check_total(const Trace& trace) {
   return {};
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  // One round of splitmix64's finalizer (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-  // 2014).
-  std::uint64_t x = hash + 0x9e3779b97f4a7c15u + word;
-  x = (x ^ (x >> 30u)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27u)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31u);
-}
+std::uint64_t mixed_in(std::uint64_t hash, std::uint64_t word) { return mix(hash + kGoldenGamma + word); }
 
 }  // namespace
 
@@ -149,10 +144,10 @@ std::uint64_t fingerprint(const Trace& trace, Tick begin, Tick end) {
   std::uint64_t count = 0;
   for (auto buffer = first; buffer != trace.buffers.end() && buffer->birth < end; ++buffer) {
     if (buffer->preexisting) continue;
-    hash = mix(mix(hash, buffer->rounded.value()), buffer->stream.value());
+    hash = mixed_in(mixed_in(hash, buffer->rounded.value()), buffer->stream.value());
     ++count;
   }
-  return mix(hash, count);
+  return mixed_in(hash, count);
 }
 
 Bytes peak_live(const Trace& trace, Tick begin, Tick end) {

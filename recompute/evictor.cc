@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "core/mix.h"
 #include "recompute/window.h"
 
 namespace stowage::recompute {
 namespace {
-
-std::uint64_t mixed(std::uint64_t x) {  // splitmix64's finaliser
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 double score_of(double cost_ns, std::uint64_t bytes, std::uint64_t now, std::uint64_t last_use) {
   const auto staleness = static_cast<double>(now - std::min(now, last_use) + 1);
@@ -137,7 +132,7 @@ void Evictor::evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64
     if (record.bytes >= smallest && Residency::may_evict(record)) found.push_back(&record);
   });
   for (StorageRecord* record : found) {
-    if ((mixed(seed + mixed(now * 0x9e3779b97f4a7c15u + record->serial)) & 1) != 0) residency_.evict(*record);
+    if ((mix(seed + mix(now * kGoldenGamma + record->serial)) & 1) != 0) residency_.evict(*record);
   }
 }
 

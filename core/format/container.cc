@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 
+#include "core/mix.h"
+
 namespace stowage::format {
 namespace {
 
@@ -32,12 +34,6 @@ struct Header {
 static_assert(sizeof(Header) == kHeaderBytes && offsetof(Header, checksum) == kChecksumOffset);
 
 /// The finalizer of splitmix64 (Steele, Lea, Flood 2014), a bijection of 64-bit words.
-std::uint64_t scramble(std::uint64_t x) {
-  x = (x ^ (x >> 30u)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27u)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31u);
-}
-
 Header read_header(std::span<const std::byte> head) {
   Header header;
   std::memcpy(&header, head.data(), sizeof header);
@@ -114,11 +110,11 @@ Error too_large() {
 }
 
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
-  std::uint64_t state = scramble(seed + 0x9e3779b97f4a7c15u + bytes.size());
+  std::uint64_t state = mix(seed + kGoldenGamma + bytes.size());
   for (std::size_t at = 0; at < bytes.size(); at += sizeof state) {
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + at, std::min(sizeof word, bytes.size() - at));
-    state = scramble((state ^ word) + 0x9e3779b97f4a7c15u);
+    state = mix((state ^ word) + kGoldenGamma);
   }
   return state;
 }

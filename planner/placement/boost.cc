@@ -4,37 +4,24 @@
 #include <numeric>
 #include <utility>
 
+#include "core/mix.h"
+
 namespace stowage::planner::placement {
 namespace {
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine, unlike the standard
-/// distributions.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  /// Uniform enough in [0, bound). Requires: 0 < bound < 2^32.
-  std::uint64_t below(std::uint64_t bound) { return ((next() >> 32) * bound) >> 32; }
-
- private:
-  std::uint64_t state_;
-};
+/// Uniform enough in [0, bound). Requires: 0 < bound < 2^32.
+std::uint64_t below(std::uint64_t bound, SplitMix& random) { return ((random.next() >> 32) * bound) >> 32; }
 
 /// Moves every piece whose top is above `limit` forward to a random earlier place; the others keep their
 /// order.
-void raise_offenders(const Instance& instance, const Draft& draft, std::uint64_t limit, Random& random,
+void raise_offenders(const Instance& instance, const Draft& draft, std::uint64_t limit, SplitMix& random,
                      std::vector<std::uint32_t>& order) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
   keyed.reserve(order.size());
   for (std::uint64_t position = 0; position < order.size(); ++position) {
     const std::uint32_t piece = order[position];
     const bool offends = draft.offsets[piece] + instance.pieces[piece].size > limit;
-    const std::uint64_t place = offends ? 2 * random.below(position + 1) : 2 * position + 1;
+    const std::uint64_t place = offends ? 2 * below(position + 1, random) : 2 * position + 1;
     keyed.emplace_back(place, piece);
   }
   std::stable_sort(keyed.begin(), keyed.end(),
@@ -46,7 +33,7 @@ void raise_offenders(const Instance& instance, const Draft& draft, std::uint64_t
 
 bool boost(const Instance& instance, std::vector<std::uint32_t> order, std::uint64_t seed, WorkMeter& meter,
            Draft& draft, BoostBy by, int patience) {
-  Random random(seed);
+  SplitMix random(seed);
   Draft current;
   const std::uint64_t overhead = 256 + 16 * order.size();  // of sorting and allocating, in units of work
   const auto place = [&] {

@@ -14,8 +14,6 @@ namespace {
 /// Work units of one proof.
 constexpr std::uint64_t kShare = 50'000'000;
 
-bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
-
 /// Bytes that the item uses at `time`, which is within the period.
 std::uint64_t used_at(const Problem& problem, std::size_t index, std::size_t first_gap, std::uint64_t time) {
   const Item& item = problem.items[index];

@@ -67,16 +67,9 @@ OffsetIndex index_with_obstacles(const Instance& instance) {
   return index;
 }
 
-std::uint64_t obstacle_height(const Instance& instance) {
-  std::uint64_t height = 0;
-  for (const Obstacle& obstacle : instance.obstacles)
-    height = std::max(height, obstacle.offset + obstacle.size);
-  return height;
-}
-
 void begin_draft(const Instance& instance, Draft& draft) {
   draft.offsets.assign(instance.pieces.size(), 0);
-  draft.height = obstacle_height(instance);
+  draft.height = instance.obstacle_height();
 }
 
 void settle(const Instance& instance, std::uint32_t piece, std::uint64_t offset, Draft& draft) {

@@ -149,8 +149,6 @@ std::optional<Placed> place_class(const Instance& instance, const GreedyOptions&
   return placed;
 }
 
-bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
-
 /// What the classes other than `own` hold: all that is placed of `done`, what is fixed of the others, and
 /// their regions.
 std::vector<AddressRange> held_by_others(const Problem& problem, const Solution& solution,
@@ -255,9 +253,7 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
     if (solution.technique.empty()) solution.technique = placed->technique;
     solution.work += placed->work;
   }
-  for (std::size_t i = 0; i < problem.items.size(); ++i) {
-    solution.height = std::max(solution.height, problem.items[i].size + Bytes(solution.offsets[i].value()));
-  }
+  solution.height = height_of(problem, solution.offsets);
   if (solution.technique.empty()) solution.technique = "given";
   solution.lower_bound = lower_bound(problem);
   solution.proved_optimal = solution.height == solution.lower_bound;

@@ -7,8 +7,6 @@
 namespace stowage::planner::placement {
 namespace {
 
-bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
-
 bool wraps(const Problem& problem, const Item& item) {
   return problem.period != 0 && item.death > problem.period;
 }

@@ -83,6 +83,13 @@ struct Instance {
     return std::span<const Part>(parts).subspan(piece.first_part, piece.part_count);
   }
 
+  /// The highest end of an obstacle, in bytes; no placement is lower.
+  [[nodiscard]] std::uint64_t obstacle_height() const {
+    std::uint64_t height = 0;
+    for (const Obstacle& obstacle : obstacles) height = std::max(height, obstacle.offset + obstacle.size);
+    return height;
+  }
+
   /// Height at which there is no reason to go on.
   [[nodiscard]] std::uint64_t low_enough() const { return std::max(bound, goal); }
 

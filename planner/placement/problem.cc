@@ -94,7 +94,7 @@ void add_stretch(std::uint64_t begin, std::uint64_t end, std::int64_t bytes, std
 Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
   Changes changes;
   for (const Item& item : problem.items) {
-    if (item.stream_class != stream_class || item.size.value() == 0 || item.birth == item.death) continue;
+    if (item.stream_class != stream_class || !occupies(item)) continue;
     add_stretch(item.birth, item.death, static_cast<std::int64_t>(item.size.value()), problem.period,
                 changes);
   }
@@ -121,6 +121,13 @@ Bytes lower_bound(const Problem& problem) {
     sum = std::max(sum, item.size + Bytes(item.fixed ? item.fixed->value() : 0));
   }
   return sum;
+}
+
+Bytes height_of(const Problem& problem, const std::vector<Offset>& offsets) {
+  Bytes height{0};
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    height = std::max(height, problem.items[i].size + Bytes(offsets[i].value()));
+  return height;
 }
 
 std::vector<std::uint32_t> stream_classes(const Problem& problem) {

@@ -32,6 +32,11 @@ struct Item {
   std::uint32_t stream_class = 0;  ///< items of different classes share no address, whenever they live
 };
 
+/// True if the item needs an address at all.
+[[nodiscard]] constexpr bool occupies(const Item& item) {
+  return item.size.value() != 0 && item.birth != item.death;
+}
+
 /// Addresses that only items of one class may use, whatever lives there.
 struct Region {
   std::uint32_t stream_class = 0;
@@ -89,6 +94,10 @@ inline constexpr std::uint64_t kMaxTotalBytes = std::uint64_t{1} << 62;
 /// No placement is lower than this: the sum over stream classes of max_live, or the highest end of a fixed
 /// item, or the largest item, whichever is most.
 [[nodiscard]] Bytes lower_bound(const Problem& problem);
+
+/// The highest end of an item that lies at its offset; what occupies nothing counts too. Requires: as many
+/// offsets as items.
+[[nodiscard]] Bytes height_of(const Problem& problem, const std::vector<Offset>& offsets);
 
 /// The stream classes that occur, ascending.
 [[nodiscard]] std::vector<std::uint32_t> stream_classes(const Problem& problem);

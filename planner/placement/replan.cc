@@ -22,8 +22,6 @@ constexpr std::size_t kFewFreed = 8;
 /// before.
 constexpr std::size_t kFarthest = 64;
 
-bool occupies(const Item& item) { return item.size.value() != 0 && item.birth != item.death; }
-
 /// Items in order of birth, of equals as they stand.
 std::vector<std::uint32_t> by_birth(const Problem& problem) {
   std::vector<std::uint32_t> order(problem.items.size());

@@ -39,8 +39,6 @@ Limits limits_of(const PlaceOptions& options) {
   return limits;
 }
 
-bool is_given(const Item& item) { return item.fixed || item.size.value() == 0 || item.birth == item.death; }
-
 /// True if the classes can be placed apart and then stacked: nothing ties one to addresses.
 bool separable(const Problem& problem) {
   return problem.regions.empty() && std::none_of(problem.items.begin(), problem.items.end(),
@@ -147,7 +145,7 @@ class Solver {
       Solution better = best_;
       for (std::size_t p = 0; p < instance.pieces.size(); ++p)
         better.offsets[instance.pieces[p].item] = Offset(draft.offsets[p]);
-      better.height = height_of(better.offsets);
+      better.height = height_of(problem_, better.offsets);
       if (better.height >= best_.height) return;
       better.technique = technique;
       better.proved_optimal = better.height == better.lower_bound;
@@ -179,7 +177,7 @@ class Solver {
       if (!placed) return;
       base = align_up(base, part.alignment);
       for (std::size_t i = 0; i < part.items.size(); ++i) {
-        const std::uint64_t offset = is_given(part.problem.items[i]) ? 0 : base + placed->offsets[i].value();
+        const std::uint64_t offset = occupies(part.problem.items[i]) ? base + placed->offsets[i].value() : 0;
         stacked.offsets[part.items[i]] = Offset(offset);
       }
       base += placed->height.value();
@@ -187,7 +185,7 @@ class Solver {
       best_.work += placed->work;
     }
     best_.lower_bound = std::min(best_.height, std::max(best_.lower_bound, Bytes(bound)));
-    stacked.height = height_of(stacked.offsets);
+    stacked.height = height_of(problem_, stacked.offsets);
     if (stacked.height < best_.height) {
       best_.offsets = std::move(stacked.offsets);
       best_.height = stacked.height;
@@ -218,17 +216,8 @@ class Solver {
     return ranges;
   }
 
-  [[nodiscard]] Bytes height_of(const std::vector<Offset>& offsets) const {
-    Bytes height{0};
-    for (std::size_t i = 0; i < offsets.size(); ++i)
-      height = std::max(height, problem_.items[i].size + Bytes(offsets[i].value()));
-    return height;
-  }
-
   static std::uint64_t instance_height(const Instance& instance, const Draft& draft) {
-    std::uint64_t height = 0;
-    for (const Obstacle& obstacle : instance.obstacles)
-      height = std::max(height, obstacle.offset + obstacle.size);
+    std::uint64_t height = instance.obstacle_height();
     for (std::size_t p = 0; p < instance.pieces.size(); ++p)
       height = std::max(height, draft.offsets[p] + instance.pieces[p].size);
     return height;

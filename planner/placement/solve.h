@@ -21,7 +21,7 @@
 namespace stowage::planner::placement {
 
 /// What may be used, besides the greedy orders, which are always tried. The defaults measured best; the
-/// ablation table in docs/placement.md shows what each is worth.
+/// ablation table of docs/results/placement.md shows what each is worth.
 struct Techniques {
   bool boosting = true;     ///< greedy orders improved by moving what ends too high to the front
   bool exact = true;        ///< branch and bound at the bound or the capacity

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/mix.h"
 #include "planner/placement/location_ilp.h"
 #include "planner/placement/search/search.h"
 #include "planner/placement/subset.h"
@@ -15,14 +16,6 @@ namespace {
 /// Work units of one window's search, and what a step of lp_solve counts as.
 constexpr std::uint64_t kSearchShare = 400'000;
 constexpr std::uint64_t kIlpStep = 4'000;
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t next_random(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 /// What the addresses [0, ceiling) that no obstacle holds leave to `piece`, ascending.
 std::vector<AddressRange> free_for(const Instance& part, const Piece& piece, std::uint64_t ceiling) {
@@ -101,9 +94,9 @@ class Windows {
   /// The peak and others that meet it, or that meet one of these; those near in address more often.
   std::vector<std::uint32_t> choose(std::uint32_t peak) {
     std::vector<std::uint32_t> chosen{peak};
-    const std::size_t near = next_random(random_) % 2 == 0 ? options_.pieces : options_.pieces / 2;
+    const std::size_t near = random_.next() % 2 == 0 ? options_.pieces : options_.pieces / 2;
     add_neighbours(peak, near, chosen);
-    const std::uint32_t second = chosen[next_random(random_) % chosen.size()];
+    const std::uint32_t second = chosen[random_.next() % chosen.size()];
     add_neighbours(second, options_.pieces, chosen);
     return chosen;
   }
@@ -116,7 +109,7 @@ class Windows {
       if (std::find(chosen.begin(), chosen.end(), i) != chosen.end()) continue;
       const double distance =
           std::max(static_cast<double>(top_of(piece)) - static_cast<double>(top_of(i)), 1.0);
-      const auto noise = static_cast<double>(1 + next_random(random_) % 1024);
+      const auto noise = static_cast<double>(1 + random_.next() % 1024);
       keyed.emplace_back(distance * noise, i);
     }
     const std::size_t wanted = std::min(keyed.size(), until > chosen.size() ? until - chosen.size() : 0);
@@ -132,10 +125,7 @@ class Windows {
     if (!(options_.ilp ? by_ilp(part, ceiling, found) : by_search(part, ceiling, found))) return false;
     if (!is_sound(part, found, ceiling)) return false;
     for (std::size_t i = 0; i < chosen.size(); ++i) draft_.offsets[chosen[i]] = found.offsets[i];
-    draft_.height = 0;
-    for (const Obstacle& obstacle : instance_.obstacles)
-      draft_.height = std::max(draft_.height, obstacle.offset + obstacle.size);
-    draft_.height = std::max(draft_.height, top_of(highest()));
+    draft_.height = std::max(instance_.obstacle_height(), top_of(highest()));
     return true;
   }
 
@@ -171,7 +161,7 @@ class Windows {
   WorkMeter& meter_;
   Draft& draft_;
   std::uint64_t unit_;
-  std::uint64_t random_;
+  SplitMix random_;
 };
 
 }  // namespace

@@ -19,9 +19,7 @@ constexpr std::array<double, 5> kSteps = {0.5, 0.25, 0.1, 0.03, 0};
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 std::uint64_t stacked_height(const Instance& instance) {
-  std::uint64_t height = 0;
-  for (const Obstacle& obstacle : instance.obstacles)
-    height = std::max(height, obstacle.offset + obstacle.size);
+  std::uint64_t height = instance.obstacle_height();
   for (const Piece& piece : instance.pieces) height += piece.size + piece.alignment - 1;
   return height;
 }

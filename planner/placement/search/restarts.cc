@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "core/mix.h"
+
 namespace stowage::planner::placement::search {
 namespace {
 
@@ -39,16 +41,14 @@ Outcome Restarts::next(WorkMeter& meter) {
   if (options_.restarts)
     nodes = (kFirstNodes + state_.model().tasks.size()) << std::min(cycle / kCyclesUntilDoubling, 30u);
   brancher_.set_order(static_cast<Order>(order), static_cast<Rule>(rule), noise,
-                      options_.seed * 0x9e3779b97f4a7c15u + restart);
+                      options_.seed * kGoldenGamma + restart);
   return tree_.run(nodes, meter);
 }
 
 void Restarts::write(const Instance& instance, Draft& draft) const {
   const Model& model = state_.model();
   draft.offsets.assign(instance.pieces.size(), 0);
-  draft.height = 0;
-  for (const Obstacle& obstacle : instance.obstacles)
-    draft.height = std::max(draft.height, obstacle.offset + obstacle.size);
+  draft.height = instance.obstacle_height();
   for (std::uint32_t i = 0; i < model.tasks.size(); ++i) {
     const std::uint32_t piece = model.tasks[i].piece;
     draft.offsets[piece] = static_cast<std::uint64_t>(state_.offset(i)) * model.unit;

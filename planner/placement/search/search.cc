@@ -11,9 +11,7 @@ Outcome search(const Instance& instance, std::uint64_t capacity, const SearchOpt
                WorkMeter& meter, Draft& draft) {
   draft.offsets.clear();
   const Model model = build_model(instance, options.reversed);
-  for (const Obstacle& obstacle : instance.obstacles) {
-    if (obstacle.offset + obstacle.size > capacity) return Outcome::kInfeasible;
-  }
+  if (instance.obstacle_height() > capacity) return Outcome::kInfeasible;
   Restarts restarts(model, static_cast<Units>(capacity / model.unit), options);
   Outcome outcome = Outcome::kOut;
   while (outcome == Outcome::kOut && !meter.out()) outcome = restarts.next(meter);

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include "core/mix.h"
+
 namespace stowage::planner::placement::search {
 namespace {
 
-/// A bijection of 64 bits that spreads every bit (Steele, Lea and Flood: SplitMix, 2014).
-constexpr std::uint64_t spread(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+/// A bijection of 64 bits that spreads every bit.
+constexpr std::uint64_t spread(std::uint64_t x) { return mix(x + kGoldenGamma); }
 
 Units align(Units offset, Units alignment) {
   const Units over = offset % alignment;
