@@ -7,8 +7,7 @@
 #include <string>
 
 #include "planner/lifetimes.h"
-#include "planner/placement/greedy.h"
-#include "planner/placement/validator.h"
+#include "planner/placement/solve.h"
 #include "planner/siblings.h"
 
 namespace stowage::planner {
@@ -32,45 +31,58 @@ Status check_options(const PlanOptions& options) {
   return {};
 }
 
-placement::GreedyOptions greedy_options(const PlanOptions& options, const std::stop_token& stop,
-                                        Clock::time_point begun) {
-  placement::GreedyOptions greedy;
-  greedy.limits.work_limit = options.work_limit;
-  greedy.limits.deadline = begun + std::chrono::duration_cast<Clock::duration>(
-                                       std::chrono::duration<double>(options.time_limit_s));
-  greedy.limits.stop = stop;
-  greedy.threads = options.threads;
-  return greedy;
-}
+/// What is left of a plan's time and work, for one placement after the other.
+class Placer {
+ public:
+  Placer(const PlanOptions& options, const std::stop_token& stop)
+      : options_(options), stop_(stop), deadline_(Clock::now() + seconds(options.time_limit_s)) {}
 
-/// Places and validates.
-Result<Solution> solve(const Problem& problem, const placement::GreedyOptions& options) {
-  Result<Solution> solution = place_greedily(problem, options);
-  if (!solution) return solution;
-  if (Status status = validate(problem, *solution); !status) return status.error();
-  return solution;
-}
+  /// Places and validates; one call may do `share` of the plan's work.
+  [[nodiscard]] Result<Solution> solve(const Problem& problem, double share) const {
+    placement::PlaceOptions place;
+    const double work = share * static_cast<double>(options_.work_limit);
+    place.work_limit = std::max<std::uint64_t>(static_cast<std::uint64_t>(work), 1);
+    place.time_limit_s = std::max(std::chrono::duration<double>(deadline_ - Clock::now()).count(), 1e-9);
+    place.threads = options_.threads;
+    place.stop = stop_;
+    return placement::place(problem, place);
+  }
+
+ private:
+  static Clock::duration seconds(double count) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+  }
+
+  const PlanOptions& options_;
+  const std::stop_token& stop_;
+  Clock::time_point deadline_;
+};
+
+/// Of a plan's work, what one placement among offsets that siblings fix may take: the height is theirs as a
+/// rule, and the bound out of reach.
+constexpr double kBesideSiblings = 0.1;
 
 /// With as many of the siblings' offsets as the arena, which all plans share, can take. It may grow a little
 /// for that: what finds its slot in use is served outside the arena and costs as much.
 Result<Solution> solve_beside_siblings(const Lifetimes& lifetimes, const PlanOptions& options,
-                                       const placement::GreedyOptions& greedy) {
+                                       const Placer& placer) {
   const Bytes bound = lower_bound(lifetimes.problem);
   Bytes highest = bound;
   for (const Plan* sibling : options.siblings) highest = std::max(highest, sibling->height);
   const Bytes most(highest.value() + highest.value() / 4);
   std::optional<Solution> best;
   for (Keep keep : {Keep::kAlike, Keep::kAllCrossing, Keep::kWholePeriod}) {
+    if (options.siblings.empty()) break;
     const Problem fixed = fix_by_siblings(lifetimes, options.siblings, keep);
     if (!has_fixed(fixed)) continue;
-    Result<Solution> beside = solve(fixed, greedy);
+    Result<Solution> beside = placer.solve(fixed, kBesideSiblings);
     if (!beside && beside.error().code == ErrorCode::kCancelled) return beside;
     if (!beside) continue;
     if (!best || beside->height < best->height) best = *beside;
     if (best->height <= highest || (keep == Keep::kAllCrossing && best->height <= most)) break;
   }
   if (!best || best->height > most)
-    return solve(fix_by_siblings(lifetimes, options.siblings, Keep::kNone), greedy);
+    return placer.solve(fix_by_siblings(lifetimes, options.siblings, Keep::kNone), 1);
   // The bound of the fixed problem may be above that of the lifetimes alone, which is what a plan states.
   best->lower_bound = bound;
   best->proved_optimal = best->height == bound;
@@ -97,10 +109,10 @@ Plan assemble(const Trace& trace, Lifetimes lifetimes, const Solution& solution)
 Result<Plan> make_plan_checked(const Trace& trace, const PlanOptions& options, const std::stop_token& stop) {
   const Clock::time_point begun = Clock::now();
   if (Status status = check_options(options); !status) return status.error();
+  const Placer placer(options, stop);
   Result<Lifetimes> lifetimes = find_lifetimes(trace);
   if (!lifetimes) return lifetimes.error();
-  const Result<Solution> solution =
-      solve_beside_siblings(*lifetimes, options, greedy_options(options, stop, begun));
+  const Result<Solution> solution = solve_beside_siblings(*lifetimes, options, placer);
   if (!solution) return solution.error();
   if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
   Plan plan = assemble(trace, std::move(lifetimes.value()), *solution);

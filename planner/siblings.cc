@@ -5,18 +5,22 @@
 #include <optional>
 #include <tuple>
 
+#include "planner/placement/instance.h"
+#include "planner/placement/overlap.h"
+
 namespace stowage::planner {
 namespace {
 
+using placement::Claim;
+using placement::Instance;
 using placement::Item;
+using placement::Piece;
 using placement::Problem;
 
 /// Entries of one kind in one plan, in order of birth.
 using Kind = std::tuple<std::uint64_t, std::uint32_t, bool>;  // rounded bytes, stream, two slots
 using Stock = std::map<Kind, std::vector<const PlanEntry*>>;
 using Matches = std::vector<const PlanEntry*>;  // by entry of the new plan; null: none
-
-constexpr std::size_t kMostAlike = 20'000;  // entries up to which kAlike is worth its n^2
 
 Stock crossing_stock(const Plan& plan) {
   Stock stock;
@@ -88,39 +92,46 @@ std::optional<Offset> offset_for(const Slot& slot, const PlanEntry* match, LifeC
   return slot.spare ? match->spare : match->offset;
 }
 
-/// Both lifetimes are at most a period long, and births lie within it.
-bool meet_in_time(const Item& a, const Item& b, std::uint64_t period) {
-  if (a.birth == a.death || b.birth == b.death) return false;
-  const auto meets = [&](std::uint64_t shift_a, std::uint64_t shift_b) {
-    return a.birth + shift_a < b.death + shift_b && b.birth + shift_b < a.death + shift_a;
-  };
-  return meets(0, 0) || meets(period, 0) || meets(0, period);
-}
+/// By item: where it lies, if it is to lie somewhere.
+using Places = std::vector<std::optional<Offset>>;
 
-bool collides(const Problem& problem, const Item& item, Offset offset,
-              const std::vector<std::size_t>& fixed) {
-  return std::any_of(fixed.begin(), fixed.end(), [&](std::size_t index) {
-    const Item& other = problem.items[index];
-    return offset < *other.fixed + other.size && *other.fixed < offset + item.size &&
-           (other.stream_class != item.stream_class || meet_in_time(item, other, problem.period));
-  });
+/// Where the items of one stream would be, as claims; what is fixed is firm, and what others hold is held at
+/// all times.
+std::vector<Claim> claims_of(const Problem& problem, const Places& places, std::uint32_t stream) {
+  Problem loose = problem;
+  for (Item& item : loose.items) item.fixed.reset();
+  const Instance instance = build_instance(loose, stream, {});
+  std::vector<Claim> claims;
+  for (const Piece& piece : instance.pieces) {
+    if (!places[piece.item]) continue;
+    const std::uint64_t low = places[piece.item]->value(), high = low + piece.size;
+    const bool firm = problem.items[piece.item].fixed.has_value();
+    claims.push_back({piece.life.begin, piece.life.end, {low, high}, piece.item, firm});
+    claims.push_back({0, piece.life.wrapped_end, {low, high}, piece.item, firm});
+  }
+  for (std::uint32_t i = 0; i < problem.items.size(); ++i) {
+    const Item& item = problem.items[i];
+    if (item.stream_class == stream || !item.fixed || !occupies(item)) continue;
+    const std::uint64_t low = item.fixed->value();
+    claims.push_back({0, instance.ranks, {low, low + item.size.value()}, i, true});
+  }
+  return claims;
 }
 
 void fix_alike(const Lifetimes& lifetimes, const std::vector<const Plan*>& siblings, Problem& problem) {
-  if (problem.items.size() > kMostAlike) return;
   const Matches matched = match_alike(lifetimes, siblings);
-  std::vector<std::size_t> fixed;
-  for (std::size_t i = 0; i < problem.items.size(); ++i) {
-    if (problem.items[i].fixed) fixed.push_back(i);
-  }
-  for (std::size_t i = 0; i < problem.items.size(); ++i) {
-    Item& item = problem.items[i];
+  Places places(problem.items.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const Slot slot = lifetimes.slots[i];
-    if (item.fixed) continue;
-    const auto offset = offset_for(slot, matched[slot.entry], lifetimes.classes[slot.entry]);
-    if (!offset || collides(problem, item, *offset, fixed)) continue;
-    item.fixed = offset;
-    fixed.push_back(i);
+    places[i] = problem.items[i].fixed;
+    if (!places[i]) places[i] = offset_for(slot, matched[slot.entry], lifetimes.classes[slot.entry]);
+  }
+  for (std::uint32_t stream : stream_classes(problem)) {
+    for (std::uint32_t i : giving_way(claims_of(problem, places, stream)))
+      places[i] = problem.items[i].fixed;  // what is fixed already may only be said to give way to its like
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (problem.items[i].stream_class == stream) problem.items[i].fixed = places[i];
+    }
   }
 }
 

@@ -23,7 +23,7 @@ enum class Keep { kAlike, kAllCrossing, kWholePeriod, kNone };
 /// The problem with fixed offsets from the siblings, and with the regions of their streams. The i-th crossing
 /// entry (PlanEntry::crosses) of a (rounded, stream, one slot or two) takes the slots of the first sibling's
 /// i-th that has so many. kAlike: so do the entries of the longest common end, then beginning, with any one
-/// sibling, where that overlaps nothing that is fixed already. Requires: no null pointers. O(n^2) for kAlike.
+/// sibling, where that overlaps nothing that is fixed already. Requires: no null pointers. O(n log n).
 placement::Problem fix_by_siblings(const Lifetimes& lifetimes, const std::vector<const Plan*>& siblings,
                                    Keep keep);
 

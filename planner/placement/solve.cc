@@ -104,9 +104,10 @@ class Solver {
     return {};
   }
 
-  /// Small problems are for exact search, which boosting would only hold up.
+  /// Small problems are for exact search, which boosting would only hold up, if improve() can use it.
   [[nodiscard]] bool exact_comes_first() const {
-    return options_.techniques.exact && problem_.items.size() <= kExactFirst;
+    return options_.techniques.exact && problem_.items.size() <= kExactFirst &&
+           (stream_classes(problem_).size() == 1 || separable(problem_));
   }
 
   [[nodiscard]] bool done() const {

@@ -81,6 +81,12 @@ TEST_P(Zoo, HeightIsTheLowerBound) {
   EXPECT_TRUE(plan.validate().ok());
 }
 
+TEST_P(Zoo, AFewMillisecondsOfWorkAreEnough) {
+  PlanOptions options;
+  options.work_limit = 5'000'000;
+  EXPECT_TRUE(planned(training_trace(GetParam()), options).proved_optimal);
+}
+
 TEST_P(Zoo, ManyIterationsFollowThePlanWithoutASlotInUse) {
   const Trace trace = training_trace(GetParam());
   const Plan plan = planned(trace);
@@ -161,6 +167,23 @@ TEST(MakePlan, CrossingBuffersLieWhereTheSiblingHasThem) {
   }
   EXPECT_EQ(two_slots, 2u);  // batch and loss
   EXPECT_EQ(slots_in_use(trace, plan, trace.steady->previous_begin), 0);
+}
+
+TEST(MakePlan, WhatTwoIterationsHaveInCommonLiesWhereItLay) {
+  const Job job = random_job(400, 5);
+  const Plan sibling = planned(training_trace(job));
+  Job shorter = job;
+  shorter.layers.resize(job.layers.size() - job.layers.size() / 8);
+  PlanOptions options;
+  options.siblings = {&sibling};
+  const Plan plan = planned(training_trace(shorter), options);
+  EXPECT_LE(plan.height, sibling.height);
+  std::size_t alike = 0;
+  for (std::size_t i = 0; i < plan.entries.size() && i < sibling.entries.size(); ++i) {
+    if (plan.entries[i].rounded != sibling.entries[i].rounded) break;
+    alike += plan.entries[i].offset == sibling.entries[i].offset ? 1 : 0;
+  }
+  EXPECT_GT(alike, plan.entries.size() / 4);
 }
 
 TEST(MakePlan, ASiblingThatDoesNotFitIsLeftAside) {
