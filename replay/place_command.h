@@ -1,4 +1,4 @@
-// `stowage place`: offsets for the buffers of a CSV file, without a trace, torch or a GPU.
+// `stowage place`: offsets for the buffers of a CSV file or a recorded trace, without torch or a GPU.
 #pragma once
 
 namespace stowage::replay {

@@ -88,13 +88,10 @@ std::string to_text(const PlaceReport& report) {
 
 nlohmann::json to_json(const PlaceReport& report) {
   const Solution& solution = report.solution;
-  nlohmann::json json{{"height", solution.height.value()},
-                      {"lower_bound", solution.lower_bound.value()},
-                      {"proved", solution.proved_optimal},
-                      {"technique", solution.technique},
-                      {"seconds", report.seconds},
-                      {"gap", gap_of(solution)},
-                      {"work", solution.work},
+  nlohmann::json json{{"height", solution.height.value()}, {"lower_bound", solution.lower_bound.value()},
+                      {"proved", solution.proved_optimal}, {"technique", solution.technique},
+                      {"seconds", report.seconds},         {"cpu_seconds", report.cpu_seconds},
+                      {"gap", gap_of(solution)},           {"work", solution.work},
                       {"n", report.table.ids.size()}};
   if (const auto& capacity = report.table.problem.capacity) {
     json["capacity"] = capacity->value();

@@ -13,8 +13,9 @@ namespace stowage::replay {
 struct PlaceReport {
   const planner::placement::CsvTable& table;
   const planner::placement::Solution& solution;
-  double seconds = 0;
-  std::string output;  ///< where the offsets went; empty: nowhere
+  double seconds = 0;      ///< of solving, by the clock
+  double cpu_seconds = 0;  ///< of solving, all threads together
+  std::string output;      ///< where the offsets went; empty: nowhere
 };
 
 /// True if the bound is above the capacity.
@@ -23,8 +24,8 @@ struct PlaceReport {
 /// A few lines. Buffers have their names of the file.
 [[nodiscard]] std::string to_text(const PlaceReport& report);
 
-/// height, lower_bound, proved, technique, seconds; gap, work, n; capacity, fits and conflict where there is
-/// a capacity; output. Bytes are numbers.
+/// height, lower_bound, proved, technique, seconds; cpu_seconds, gap, work, n; capacity, fits and conflict
+/// where there is a capacity; output. Bytes are numbers.
 [[nodiscard]] nlohmann::json to_json(const PlaceReport& report);
 
 /// One line for a placement on the way.

@@ -17,7 +17,7 @@ def test_a_problem_is_placed_in_its_capacity_and_written_as_it_came(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["height"] == result["lower_bound"] == 1048576 and result["proved"] and result["fits"]
-    assert {"technique", "seconds", "gap", "work", "n", "conflict"} <= set(result)
+    assert {"technique", "seconds", "cpu_seconds", "gap", "work", "n", "conflict"} <= set(result)
     rows = list(csv.DictReader(output.open()))
     assert list(rows[0]) == ["id", "lower", "upper", "size", "offset"]
     assert len(rows) == result["n"] == 154
@@ -56,6 +56,43 @@ def test_the_work_limit_makes_it_the_same_on_any_number_of_threads(tmp_path):
         assert done.returncode == 0, done.stderr
         results.append(done.stdout)
     assert results[0] == results[1] and results[0].startswith("id,lower,upper,size,offset\n")
+
+
+@pytest.mark.parametrize("name", ["resnet50", "lstm"])
+def test_a_recorded_trace_is_placed_at_its_bound(name, tmp_path):
+    trace = ROOT / "benchmarks" / "instances" / "zoo" / f"{name}.stowtrace"
+    output = tmp_path / "placed.csv"
+    done = stowage("place", str(trace), "--output", str(output), "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["proved"] and result["height"] == result["lower_bound"]
+    rows = list(csv.DictReader(output.open()))
+    assert len(rows) == result["n"] and max(int(row["offset"]) + int(row["size"]) for row in rows) == result["height"]
+
+
+@pytest.mark.parametrize("techniques", [
+    ["--without", "exact,boosting,windows"], ["--without", "memo,restarts,twins,lift,split"], ["--with", "lp-solve,releases"]])
+def test_techniques_can_be_left_out_and_brought_in(techniques):
+    done = stowage("place", str(A), "--output", "none", "--json", "--work-limit", "3000000", *techniques)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["height"] >= result["lower_bound"] >= 1048576
+    assert not result["technique"].startswith(("exact", "boost", "window")) or "exact,boosting,windows" not in techniques
+
+
+@pytest.mark.parametrize("arguments, complaint", [
+    ([], "problem is required"),
+    ([str(A), "--capacity", "much"], "--capacity"),
+    ([str(A), "--time-limit", "-1"], "--time-limit"),
+    ([str(A), "--without", "luck"], "--without"),
+    ([str(A), "--with", "memo"], "--with"),
+    ([str(A), "--nonsense"], "--nonsense"),
+    (["no-such-file.csv"], "there is no file no-such-file.csv"),
+])
+def test_a_wrong_command_line_is_one_clear_error(arguments, complaint):
+    done = stowage("place", *arguments)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("stowage place: ") and done.stderr.count("\n") == 1 and complaint in done.stderr
 
 
 def test_help_says_how_it_ends():

@@ -1,0 +1,141 @@
+#include "replay/place_options.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace stowage::replay {
+namespace {
+
+using planner::placement::PlaceOptions;
+using planner::placement::Techniques;
+using planner::placement::search::SearchOptions;
+
+/// A technique by the name that the command line has for it.
+struct Switch {
+  const char* name;
+  bool Techniques::*technique;  ///< null: one of the search's own
+  bool SearchOptions::*of_search;
+};
+
+constexpr std::array kSwitches{
+    Switch{"boosting", &Techniques::boosting, nullptr},
+    Switch{"exact", &Techniques::exact, nullptr},
+    Switch{"bisect", &Techniques::bisect, nullptr},
+    Switch{"windows", &Techniques::windows, nullptr},
+    Switch{"lp-solve", &Techniques::window_ilp, nullptr},
+    Switch{"proofs", &Techniques::proofs, nullptr},
+    Switch{"explain", &Techniques::explain, nullptr},
+    Switch{"restarts", nullptr, &SearchOptions::restarts},
+    Switch{"vary", nullptr, &SearchOptions::vary},
+    Switch{"noise", nullptr, &SearchOptions::noise},
+    Switch{"memo", nullptr, &SearchOptions::memo},
+    Switch{"split", nullptr, &SearchOptions::split},
+    Switch{"tightest-first", nullptr, &SearchOptions::tightest_first},
+    Switch{"lift", nullptr, &SearchOptions::lift},
+    Switch{"twins", nullptr, &SearchOptions::twins},
+    Switch{"releases", nullptr, &SearchOptions::releases},
+};
+
+bool& value_of(const Switch& what, PlaceOptions& options) {
+  return what.technique != nullptr ? options.techniques.*what.technique : options.search.*what.of_search;
+}
+
+/// The names of all switches that are `on` by default.
+std::vector<std::string> names_of(bool on) {
+  PlaceOptions defaults;
+  std::vector<std::string> names;
+  for (const Switch& what : kSwitches) {
+    if (value_of(what, defaults) == on) names.emplace_back(what.name);
+  }
+  return names;
+}
+
+void set(const std::vector<std::string>& names, bool on, PlaceOptions& options) {
+  for (const Switch& what : kSwitches) {
+    for (const std::string& name : names) {
+      if (name == what.name) value_of(what, options) = on;
+    }
+  }
+}
+
+/// What the options are read into before it is an answer.
+struct Raw {
+  PlaceArguments arguments;
+  std::uint64_t capacity = 0;
+  std::vector<std::string> with, without;
+};
+
+void add_files(CLI::App& app, PlaceArguments& arguments) {
+  app.add_option("problem", arguments.problem,
+                 "CSV with the columns id,lower,upper,size, or a recorded .stowtrace; see docs/placement.md")
+      ->required();
+  app.add_option(
+      "-o,--output", arguments.output,
+      "where the offsets go, as the problem's columns and one more; - is standard output, none is nowhere; "
+      "default: the problem's name with .placed.csv, in this folder");
+  app.add_flag(
+      "--inclusive", arguments.inclusive,
+      "upper is the last tick alive, as in idealloc's in-csv and IREE; a column named end always is");
+  app.add_flag("--progress", arguments.progress, "say each better height on standard error");
+  app.add_flag("--json", arguments.json, "print the result as JSON");
+}
+
+void add_limits(CLI::App& app, Raw& raw) {
+  PlaceOptions& options = raw.arguments.options;
+  app.add_option("-c,--capacity", raw.capacity,
+                 "bytes that must do, such as 1048576 or 80GiB; default: the least")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("-t,--time-limit", options.time_limit_s, "seconds")
+      ->check(CLI::Range(1e-3, 1e6))
+      ->capture_default_str();
+  app.add_option("--work-limit", options.work_limit,
+                 "steps, about 1 ns each: the result is then the same on every machine")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", options.seed, "another seed is another search")->capture_default_str();
+  app.add_option("--threads", options.threads, "threads at once; 0: all processors")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+}
+
+void add_techniques(CLI::App& app, Raw& raw) {
+  app.add_option("--without", raw.without, "techniques not to use")
+      ->check(CLI::IsMember(names_of(true)))
+      ->delimiter(',');
+  app.add_option("--with", raw.with, "techniques to use that are not used by default")
+      ->check(CLI::IsMember(names_of(false)))
+      ->delimiter(',');
+  app.footer(
+      "Exit status: 0 placed; 1 an error; 3 nothing fits the capacity, which is proved; 4 nothing that fits "
+      "was found in time.");
+}
+
+}  // namespace
+
+Result<std::optional<PlaceArguments>> parse_place_arguments(int argc, char** argv) {
+  CLI::App app{"Places buffers with known lifetimes in as little memory as possible, or in a given capacity.",
+               "stowage place"};
+  Raw raw;
+  PlaceOptions& options = raw.arguments.options;
+  options.time_limit_s = 10;
+  options.work_limit = std::numeric_limits<std::int64_t>::max();
+  add_files(app, raw.arguments);
+  add_limits(app, raw);
+  add_techniques(app, raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_help) {
+    app.exit(asked_for_help);
+    return std::optional<PlaceArguments>();
+  } catch (const CLI::ParseError& error) {
+    return Error{ErrorCode::kInvalidArgument, std::string(error.what()) + "; see stowage place --help"};
+  }
+  set(raw.without, false, options);
+  set(raw.with, true, options);
+  if (app.count("--capacity") != 0) raw.arguments.capacity = Bytes(raw.capacity);
+  return std::optional(std::move(raw.arguments));
+}
+
+}  // namespace stowage::replay
