@@ -21,7 +21,7 @@ void Evictor::note_consumers() {
     if (!record.evicted || !record.current->recipe) return;
     const NeighbourSets::Id set = residency_.set_of(*record.current);
     if (set < 0) return;
-    for (const TensorRef& input : record.current->recipe->tensors) {
+    for (const Input& input : record.current->recipe->inputs) {
       if (input.value) consumers_[input.value.get()].push_back(residency_.name_of_set(set));
     }
   });
@@ -30,20 +30,20 @@ void Evictor::note_consumers() {
 // Its own op, and each set of absent values next to it once.
 double Evictor::neighbourhood_ns(Value& value) {
   constexpr double kReplayNs = 2000;  // what running any op again costs at least
-  double sum = static_cast<double>(value.recipe->cost_ns) + kReplayNs;
+  double sum = static_cast<double>(value.recipe->kind->cost_ns()) + kReplayNs;
   std::vector<NeighbourSets::Id> counted;
   const auto count = [&](NeighbourSets::Id set) {
     if (std::find(counted.begin(), counted.end(), set) != counted.end()) return;
     counted.push_back(set);
     sum += static_cast<double>(residency_.cost_of_set_ns(set));
   };
-  for (const TensorRef& input : value.recipe->tensors) {
+  for (const Input& input : value.recipe->inputs) {
     if (!input.value || !input.value->recipe || Residency::materialised(*input.value)) continue;
     const NeighbourSets::Id set = residency_.set_of(*input.value);
     if (set >= 0) {
       count(residency_.name_of_set(set));
     } else {
-      sum += static_cast<double>(input.value->recipe->cost_ns);
+      sum += static_cast<double>(input.value->recipe->kind->cost_ns());
     }
   }
   const auto consumers = consumers_.find(&value);

@@ -19,6 +19,7 @@ struct Machine {
   StorageBook book;
   Residency residency{book};
   ForeignBuffers foreign;
+  KindBook kinds;
   Evictor evictor{book, residency, foreign};
   Counters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;

@@ -183,58 +183,38 @@ bool OpCall::may_record() const {
     if (use.record->exposed) return false;
     if (!use.written || use.statistics) return true;
     if (is_parameter(*use.tensor)) return false;  // history ends at an optimizer's step
-    return appears_once(use) && (use.role == Role::kOverwritten || use.record->current->recipe != nullptr);
+    return appears_once(use) &&
+           (use.role == Role::kOverwritten || static_cast<bool>(use.record->current->recipe));
   });
 }
 
-TensorRef OpCall::ref_of(const Use& use) {
-  TensorRef ref;
-  const at::TensorBase& tensor = *use.tensor;
-  const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  ref.geometry.set_sizes(impl.sizes());
-  ref.geometry.set_strides(impl.strides());
-  ref.offset = impl.storage_offset();
-  ref.dtype = impl.dtype();
-  ref.device = impl.device();
-  ref.keys = impl.key_set();
-  ref.wrapped_number = impl.is_wrapped_number();
-  ref.storage_bytes = use.record->bytes;
-  ref.role = use.role;
-  if (use.role == Role::kOverwritten) return ref;
-  const std::shared_ptr<Value>& value = use.record->current;
-  if (use.role == Role::kRead && !value->recipe && tensor.is_cpu() && ref.storage_bytes <= ref.bytes.size()) {
-    std::memcpy(ref.bytes.data(), tensor.storage().data(), ref.storage_bytes);
-    ref.captured = true;
-    return ref;
+Input OpCall::input_of(const Use& use) {
+  Input input;
+  if (use.role == Role::kOverwritten) return input;
+  const Ref<Value>& value = use.record->current;
+  const std::uint64_t bytes = use.record->bytes;
+  if (use.role == Role::kRead && !value->recipe && use.tensor->is_cpu() && bytes <= sizeof(Content)) {
+    input.captured = std::make_unique<Content>();
+    std::memcpy(input.captured->data(), use.tensor->storage().data(), bytes);
+    return input;
   }
-  ref.value = value;
+  input.value = value;
   depth_ = std::max(depth_, value->depth + 1);
-  return ref;
-}
-
-void OpCall::add_argument(const c10::IValue& value) {
-  Argument& argument = recipe_->arguments.emplace_back();
-  if (tensor_in(value) != nullptr) {
-    argument.kind = ArgumentKind::kTensor;
-  } else if (is_list_of_tensors(value)) {
-    argument.kind = value.isTensorList() ? ArgumentKind::kTensorList : ArgumentKind::kOptionalTensorList;
-    for (const c10::IValue& element : value.toListRef())
-      argument.present.push_back(tensor_in(element) != nullptr);
-  } else {
-    argument.plain = value;
-  }
+  return input;
 }
 
 void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
-  recipe_ = std::make_shared<Recipe>();
-  recipe_->op = &traits_;
-  recipe_->grad_mode = c10::GradMode::is_enabled();
-  for (const c10::IValue& argument : arguments) add_argument(argument);
-  for (const Use& use : uses_) recipe_->tensors.push_back(ref_of(use));
+  if (traits_.random && uses_.empty()) return;  // which device it draws on is not known here
+  recipe_ = Ref<Recipe>(new Recipe);
+  c10::SmallVector<Seen, 6> tensors;
+  for (const Use& use : uses_) {
+    recipe_->inputs.push_back(input_of(use));
+    tensors.push_back({use.tensor, use.record->bytes, use.role});
+  }
   if (depth_ > kDeepest) return recipe_.reset();
-  if (!traits_.random) return;
-  if (uses_.empty()) return recipe_.reset();  // which device it draws on is not known here
-  recipe_->random = std::make_unique<RandomState>(generator_of(arguments, uses_[0].tensor->device()));
+  recipe_->kind = machine_.kinds.kind_of(traits_, arguments, tensors);
+  if (traits_.random)
+    recipe_->random = std::make_unique<RandomState>(generator_of(arguments, uses_[0].tensor->device()));
 }
 
 void OpCall::announce_writes() {
@@ -255,7 +235,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
     machine_.window_ops_ns += took_ns;
   }
   if (recipe_) {
-    recipe_->cost_ns = took_ns;
+    recipe_->kind->note_cost(took_ns);
     ++machine_.counters.recorded;
   }
   add_results(results);
@@ -263,6 +243,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   if (hidden_) {
     for (const Use& use : uses_) use.record->pinned = true;
   }
+  recipe_.reset();  // under the lock
   unlock();
   machine_.tick();
 }
@@ -293,8 +274,7 @@ void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::
     if (!ours) known->pinned = true;  // it came from nowhere that was seen
     return;
   }
-  StorageRecord& record =
-      machine_.book.add(storage, new_value({{}, false, index, element, storage.nbytes()}));
+  StorageRecord& record = machine_.book.add(storage, new_value(false, index, element, storage.nbytes()));
   record.last_use = machine_.op_number;
   record.exposed = !owned_by_allocator(*storage.unsafeGetStorageImpl()) ||
                    (!traits_.trusted && traits_.name.compare(0, 6, "c10d::") == 0);
@@ -302,13 +282,9 @@ void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::
   made_.push_back(&record);
 }
 
-std::shared_ptr<Value> OpCall::new_value(const Output& output) {
-  auto value = std::make_shared<Value>();
-  if (!recipe_) return value;
-  value->recipe = recipe_;
-  value->depth = depth_;
-  recipe_->outputs.push_back(output);
-  recipe_->outputs.back().value = value;
+Ref<Value> OpCall::new_value(bool written, std::uint32_t index, std::int32_t element, std::uint64_t bytes) {
+  Ref<Value> value(new Value);
+  if (recipe_) value->set_recipe(recipe_, depth_, written, index, element, bytes);
   return value;
 }
 
@@ -320,8 +296,8 @@ void OpCall::renew_written() {
     const bool moved = impl.nbytes() != record.bytes || impl.data() != record.data;
     if (moved) record.pinned = true;
     const bool plain_leaf = moved || uses_[i].statistics;
-    machine_.book.overwrite(
-        record, plain_leaf ? std::make_shared<Value>() : new_value({{}, true, i, -1, record.bytes}));
+    machine_.book.overwrite(record,
+                            plain_leaf ? Ref<Value>(new Value) : new_value(true, i, -1, record.bytes));
   }
 }
 

@@ -51,13 +51,12 @@ class OpCall {
   [[nodiscard]] bool trains(c10::ArrayRef<c10::IValue> arguments) const;
   [[nodiscard]] bool may_record() const;
   void make_recipe(c10::ArrayRef<c10::IValue> arguments);
-  void add_argument(const c10::IValue& value);
-  TensorRef ref_of(const Use& use);
+  Input input_of(const Use& use);
   void announce_writes();
   void add_results(c10::ArrayRef<c10::IValue> results);
   void add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element);
   void renew_written();
-  std::shared_ptr<Value> new_value(const Output& output);
+  Ref<Value> new_value(bool written, std::uint32_t index, std::int32_t element, std::uint64_t bytes);
   [[nodiscard]] bool is_used(const StorageRecord* record) const;
   void unlock();
 
@@ -69,7 +68,7 @@ class OpCall {
   bool ended_ = false;
   c10::SmallVector<Use, 6> uses_;
   c10::SmallVector<StorageRecord*, 2> made_;
-  std::shared_ptr<Recipe> recipe_;
+  Ref<Recipe> recipe_;
   std::uint32_t depth_ = 0;
   std::uint64_t started_ns_ = 0;
 };

@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "recompute/value.h"
-
 namespace c10 {
 class OperatorHandle;
 }

@@ -15,24 +15,24 @@
 namespace stowage::recompute {
 namespace {
 
-at::Tensor tensor_of(const TensorRef& ref, const c10::Storage& given) {
+at::Tensor tensor_of(const Geometry& seen, const Input& input, const c10::Storage& given) {
   c10::Storage storage = given;
-  if (ref.captured) {
-    storage = make_storage(ref.device, ref.storage_bytes);
-    std::memcpy(storage.mutable_data(), ref.bytes.data(), ref.storage_bytes);
+  if (input.captured) {
+    storage = make_storage(seen.device, seen.storage_bytes);
+    std::memcpy(storage.mutable_data(), input.captured->data(), seen.storage_bytes);
   }
-  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), ref.keys, ref.dtype);
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), seen.keys, seen.dtype);
   c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-  impl.set_sizes_and_strides(ref.geometry.sizes_arrayref(), ref.geometry.strides_arrayref(), ref.offset);
-  if (ref.wrapped_number) impl.set_wrapped_number(true);
+  impl.set_sizes_and_strides(seen.view.sizes_arrayref(), seen.view.strides_arrayref(), seen.offset);
+  if (seen.wrapped_number) impl.set_wrapped_number(true);
   return tensor;
 }
 
 // Puts the arguments on the stack in order; tensors are taken from `tensors` one after the other.
-void push_arguments(const Recipe& recipe, const std::vector<at::Tensor>& tensors,
+void push_arguments(const Kind& kind, const std::vector<at::Tensor>& tensors,
                     std::vector<c10::IValue>& stack) {
   std::size_t next = 0;
-  for (const Argument& argument : recipe.arguments) {
+  for (const Argument& argument : kind.arguments) {
     switch (argument.kind) {
       case ArgumentKind::kPlain:
         stack.push_back(argument.plain);
@@ -92,26 +92,27 @@ c10::Storage copy_storage(const c10::Storage& source) {
 std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::Storage>& storages) {
   const c10::impl::ForceDispatchKeyGuard keys(c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
                                               all_above_kernels());
-  const c10::AutoGradMode grad_mode(recipe.grad_mode);
+  const Kind& kind = *recipe.kind;
+  const c10::AutoGradMode grad_mode(kind.grad_mode);
   std::vector<at::Tensor> tensors;
-  for (std::size_t i = 0; i < recipe.tensors.size(); ++i)
-    tensors.push_back(tensor_of(recipe.tensors[i], storages[i]));
-  const c10::OptionalDeviceGuard device(recipe.tensors.empty() ? std::optional<c10::Device>()
-                                                               : recipe.tensors[0].device);
+  for (std::size_t i = 0; i < kind.tensors.size(); ++i)
+    tensors.push_back(tensor_of(kind.tensors[i], recipe.inputs[i], storages[i]));
+  const c10::OptionalDeviceGuard device(kind.tensors.empty() ? std::optional<c10::Device>()
+                                                             : kind.tensors[0].device);
   std::vector<c10::IValue> stack;
-  push_arguments(recipe, tensors, stack);
+  push_arguments(kind, tensors, stack);
   std::optional<RandomState::Replay> random;
   if (recipe.random) random.emplace(*recipe.random);
-  recipe.op->handle->callBoxed(&stack);
+  kind.op->handle->callBoxed(&stack);
 
   std::vector<c10::Storage> made;
   for (const Output& output : recipe.outputs) {
     made.push_back(output.written ? tensors[output.index].storage() : result_at(stack, output).storage());
-    TORCH_CHECK(made.back().nbytes() == output.storage_bytes, "stowage: ", recipe.op->name, " made ",
+    TORCH_CHECK(made.back().nbytes() == output.storage_bytes, "stowage: ", kind.op->name, " made ",
                 made.back().nbytes(), " bytes where it had made ", output.storage_bytes,
                 "; please report this, and run the job without a budget");
     TORCH_CHECK(
-        output.written || !is_among(made.back(), storages), "stowage: ", recipe.op->name,
+        output.written || !is_among(made.back(), storages), "stowage: ", kind.op->name,
         " returned a view where it had made a tensor; please report this, and run the job without a budget");
   }
   return made;

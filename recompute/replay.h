@@ -15,7 +15,7 @@
 
 namespace stowage::recompute {
 
-/// Runs `recipe` on `storages`, one for each of recipe.tensors in order (unset where the content was
+/// Runs `recipe` on `storages`, one for each of recipe.inputs in order (unset where the content was
 /// captured). Written ones are written. Returns the storage of each of recipe.outputs. Throws
 /// std::runtime_error (through TORCH_CHECK) if the op did not give what it gave before.
 std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::Storage>& storages);

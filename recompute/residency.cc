@@ -29,7 +29,7 @@ int& replaying_here() noexcept {
 
 // The recipes to run, first to last, and what they have made so far for each other.
 struct Residency::Plan {
-  std::vector<std::shared_ptr<Recipe>> steps;
+  std::vector<Ref<Recipe>> steps;
   std::unordered_map<const Value*, std::uint32_t> uses;  ///< by steps to come
   std::unordered_map<const Value*, c10::Storage> made;
 };
@@ -50,7 +50,7 @@ bool Residency::evict(StorageRecord& record) {
   if (unseen_op_runs() || !may_evict(record)) return false;
   const c10::Storage held(record.impl.lock());
   if (!held) return false;
-  std::vector<std::shared_ptr<Value>> leaves;
+  std::vector<Ref<Value>> leaves;
   if (!book_.collect_leaves(record.current, kFarthest, leaves)) return false;
   if (!anchor_leaves(leaves)) return false;
   record.leaves = std::move(leaves);
@@ -68,7 +68,7 @@ bool Residency::evict(StorageRecord& record) {
 
 // False, and nothing done, if one of them is about to be overwritten or dies at this moment in another
 // thread.
-bool Residency::anchor_leaves(std::vector<std::shared_ptr<Value>>& leaves) {
+bool Residency::anchor_leaves(std::vector<Ref<Value>>& leaves) {
   std::vector<c10::Storage> held;
   for (const auto& leaf : leaves) {
     if (leaf->closing || leaf->frozen) return false;
@@ -98,7 +98,7 @@ void Residency::join_neighbours(Value& value) {
   constexpr std::size_t kManySets = 1u << 20;
   if (neighbours_.size() > kManySets) neighbours_.clear();
   const auto start_set = [this](Value& alone) {
-    alone.cost_set = neighbours_.make(alone.recipe->cost_ns);
+    alone.cost_set = neighbours_.make(alone.recipe->kind->cost_ns());
     alone.cost_generation = neighbours_.generation();
   };
   start_set(value);
@@ -106,7 +106,7 @@ void Residency::join_neighbours(Value& value) {
   while (!waiting.empty()) {
     Value& at = *waiting.back();
     waiting.pop_back();
-    for (const TensorRef& input : at.recipe->tensors) {
+    for (const Input& input : at.recipe->inputs) {
       Value* const next = input.value.get();
       if (next == nullptr || !next->recipe || materialised(*next)) continue;
       if (set_of(*next) < 0) {
@@ -118,7 +118,7 @@ void Residency::join_neighbours(Value& value) {
   }
   book_.for_each([&](StorageRecord& other) {
     if (!other.evicted || set_of(*other.current) < 0 || !other.current->recipe) return;
-    for (const TensorRef& input : other.current->recipe->tensors) {
+    for (const Input& input : other.current->recipe->inputs) {
       if (input.value.get() == &value) neighbours_.join(value.cost_set, other.current->cost_set);
     }
   });
@@ -127,7 +127,7 @@ void Residency::join_neighbours(Value& value) {
 Residency::Plan Residency::plan_for(Value& target) {
   Plan plan;
   struct Frame {
-    std::shared_ptr<Recipe> recipe;
+    Ref<Recipe> recipe;
     std::size_t next;
   };
   const std::uint64_t stamp = book_.next_stamp();
@@ -135,16 +135,16 @@ Residency::Plan Residency::plan_for(Value& target) {
   target.recipe->stamp = stamp;
   while (!frames.empty()) {
     Frame& frame = frames.back();
-    if (frame.next == frame.recipe->tensors.size()) {
+    if (frame.next == frame.recipe->inputs.size()) {
       plan.steps.push_back(std::move(frame.recipe));
       frames.pop_back();
       continue;
     }
-    const std::shared_ptr<Value>& input = frame.recipe->tensors[frame.next++].value;
+    const Ref<Value>& input = frame.recipe->inputs[frame.next++].value;
     if (!input || materialised(*input)) continue;
     ++plan.uses[input.get()];
     TORCH_CHECK(
-        input->recipe != nullptr, "stowage: an input of ", frame.recipe->op->name,
+        input->recipe, "stowage: an input of ", frame.recipe->kind->op->name,
         " that a recomputation starts from is lost; please report this, and run the job without a budget");
     if (input->recipe->stamp == stamp) continue;
     input->recipe->stamp = stamp;
@@ -155,16 +155,16 @@ Residency::Plan Residency::plan_for(Value& target) {
 
 // What step has made for this input, or what is at its home; restored if it was evicted since the plan was
 // made.
-c10::Storage Residency::input_of(Plan& plan, const TensorRef& ref) {
-  if (ref.captured) return {};
-  if (!ref.value) return make_storage(ref.device, ref.storage_bytes);
-  Value& value = *ref.value;
+c10::Storage Residency::input_of(Plan& plan, const Input& input, const Geometry& geometry) {
+  if (input.captured) return {};
+  if (!input.value) return make_storage(geometry.device, geometry.storage_bytes);
+  Value& value = *input.value;
   const auto made = plan.made.find(&value);
   const bool last = plan.uses.contains(&value) && --plan.uses[&value] == 0;
   if (made != plan.made.end()) {
     c10::Storage storage = last ? std::move(made->second) : made->second;
     if (last) plan.made.erase(made);
-    return !last && ref.role == Role::kWritten ? copy_storage(storage) : storage;
+    return !last && geometry.role == Role::kWritten ? copy_storage(storage) : storage;
   }
   if (value.home != nullptr && !value.closing) {
     restore(*value.home);
@@ -174,14 +174,14 @@ c10::Storage Residency::input_of(Plan& plan, const TensorRef& ref) {
           storage.nbytes() == value.home->bytes && storage.data() == value.home->data,
           "stowage: a tensor that a recomputation reads was resized outside of ops; run the job without a "
           "budget");
-      return ref.role == Role::kWritten ? copy_storage(storage) : storage;
+      return geometry.role == Role::kWritten ? copy_storage(storage) : storage;
     }
   }
   return make_again(value);  // it died, in another thread, since the plan was made
 }
 
 c10::Storage Residency::make_again(Value& value) {
-  STOWAGE_CHECK(value.recipe != nullptr, "a value that an evicted one starts from is lost");
+  STOWAGE_CHECK(static_cast<bool>(value.recipe), "a value that an evicted one starts from is lost");
   Plan plan = plan_for(value);
   plan.uses[&value] = 1;
   run_all(plan);
@@ -203,10 +203,10 @@ void Residency::run_all(Plan& plan) {
 void Residency::run(Plan& plan, std::size_t step) {
   const Recipe& recipe = *plan.steps[step];
   std::vector<RecordLock> locks;
-  for (const TensorRef& ref : recipe.tensors)
-    locks.emplace_back(ref.value && ref.value->home != nullptr ? ref.value->home : nullptr);
+  for (const Input& input : recipe.inputs) locks.emplace_back(input.value ? input.value->home : nullptr);
   std::vector<c10::Storage> inputs;
-  for (const TensorRef& ref : recipe.tensors) inputs.push_back(input_of(plan, ref));
+  for (std::size_t i = 0; i < recipe.inputs.size(); ++i)
+    inputs.push_back(input_of(plan, recipe.inputs[i], recipe.kind->tensors[i]));
   const std::uint64_t begin = now_ns();
   std::vector<c10::Storage> made = replay(recipe, inputs);
   counts_.replay_ns += now_ns() - begin;
@@ -219,7 +219,7 @@ void Residency::run(Plan& plan, std::size_t step) {
 // them.
 void Residency::deliver(Plan& plan, const Recipe& recipe, std::vector<c10::Storage>& made) {
   for (std::size_t i = 0; i < made.size(); ++i) {
-    const std::shared_ptr<Value> value = recipe.outputs[i].value.lock();
+    const Ref<Value> value(recipe.outputs[i].value);
     if (!value) continue;
     if (value->home != nullptr && value->home->evicted && value->home->alive()) {
       refill(*value->home, made[i]);
@@ -238,7 +238,7 @@ void Residency::refill(StorageRecord& record, c10::Storage& made) {
   ++counts_.restores;
   counts_.evicted_bytes -= record.bytes;
   Value& value = *record.current;
-  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->cost_ns);
+  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->kind->cost_ns());
   value.cost_set = -1;
   release_leaves(record);
 }
@@ -265,7 +265,7 @@ void Residency::restore_all() {
 }
 
 void Residency::restore_dependents(StorageRecord& record) {
-  const std::shared_ptr<Value> content = record.current;
+  const Ref<Value> content = record.current;
   content->frozen = true;
   if (content->anchors == 0) return;
   std::vector<StorageRecord*> dependents;

@@ -70,11 +70,11 @@ class Residency {
   void run_all(Plan& plan);
   c10::Storage make_again(Value& value);
   void run(Plan& plan, std::size_t step);
-  c10::Storage input_of(Plan& plan, const TensorRef& ref);
+  c10::Storage input_of(Plan& plan, const Input& input, const Geometry& geometry);
   void deliver(Plan& plan, const Recipe& recipe, std::vector<c10::Storage>& made);
   void refill(StorageRecord& record, c10::Storage& made);
   void release_leaves(StorageRecord& record);
-  bool anchor_leaves(std::vector<std::shared_ptr<Value>>& leaves);
+  bool anchor_leaves(std::vector<Ref<Value>>& leaves);
   void join_neighbours(Value& value);
 
   StorageBook& book_;

@@ -139,7 +139,7 @@ void Runtime::expose(c10::StorageImpl* storage) {
     if (record.exposed) return;
     record.exposed = true;
     all.residency.restore_dependents(record);
-    all.book.overwrite(record, std::make_shared<Value>());
+    all.book.overwrite(record, Ref<Value>(new Value));
   });
 }
 

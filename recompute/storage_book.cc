@@ -31,9 +31,9 @@ bool settle(Value& value, std::uint64_t stamp) {
     Frame& frame = frames.back();
     Value& at = *frame.value;
     if (frame.next == 0 && at.stamp != stamp) at.sound = !is_lost(at);
-    const bool done = at.stamp == stamp || !at.recipe || !at.sound || frame.next == at.recipe->tensors.size();
+    const bool done = at.stamp == stamp || !at.recipe || !at.sound || frame.next == at.recipe->inputs.size();
     if (!done) {
-      Value* const input = at.recipe->tensors[frame.next++].value.get();
+      Value* const input = at.recipe->inputs[frame.next++].value.get();
       if (input == nullptr) continue;
       if (input->stamp == stamp) {
         at.sound = at.sound && input->sound;
@@ -73,12 +73,12 @@ StorageRecord* StorageBook::find(const c10::StorageImpl* storage) {
 
 StorageRecord& StorageBook::record_of(const c10::Storage& storage) {
   if (StorageRecord* const known = find(storage.unsafeGetStorageImpl())) return *known;
-  StorageRecord& record = add(storage, std::make_shared<Value>());
+  StorageRecord& record = add(storage, Ref<Value>(new Value));
   record.exposed = storage.nbytes() > 0 && !owned_by_allocator(*storage.unsafeGetStorageImpl());
   return record;
 }
 
-StorageRecord& StorageBook::add(const c10::Storage& storage, std::shared_ptr<Value> value) {
+StorageRecord& StorageBook::add(const c10::Storage& storage, Ref<Value> value) {
   c10::StorageImpl* const address = storage.unsafeGetStorageImpl();
   std::unique_ptr<StorageRecord>& slot = records_[address];
   STOWAGE_DCHECK(slot == nullptr, "a storage is made once");
@@ -92,7 +92,7 @@ StorageRecord& StorageBook::add(const c10::Storage& storage, std::shared_ptr<Val
   return *slot;
 }
 
-void StorageBook::overwrite(StorageRecord& record, std::shared_ptr<Value> value) {
+void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
   Value& old = *record.current;
   STOWAGE_CHECK(old.anchors == 0,
                 "evicted values that start from this content are restored before it is written");
@@ -134,22 +134,22 @@ void StorageBook::forget_history() {
   sweep();
 }
 
-bool StorageBook::collect_leaves(const std::shared_ptr<Value>& value, std::size_t limit,
-                                 std::vector<std::shared_ptr<Value>>& leaves) {
+bool StorageBook::collect_leaves(const Ref<Value>& value, std::size_t limit,
+                                 std::vector<Ref<Value>>& leaves) {
   if (!settle(*value, next_stamp()) || !value->recipe) return false;
   const std::uint64_t stamp = next_stamp();
-  std::vector<const std::shared_ptr<Value>*> waiting{&value};
+  std::vector<const Ref<Value>*> waiting{&value};
   value->stamp = stamp;
   std::size_t visited = 0;
   while (!waiting.empty()) {
-    const std::shared_ptr<Value>& next = *waiting.back();
+    const Ref<Value>& next = *waiting.back();
     waiting.pop_back();
     if (++visited > limit) return false;
     if (!next->recipe) {
       leaves.push_back(next);
       continue;
     }
-    for (const TensorRef& input : next->recipe->tensors) {
+    for (const Input& input : next->recipe->inputs) {
       if (!input.value || input.value->stamp == stamp) continue;
       input.value->stamp = stamp;
       waiting.push_back(&input.value);

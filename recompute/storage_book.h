@@ -28,7 +28,7 @@ struct StorageRecord {
 
   c10::weak_intrusive_ptr<c10::StorageImpl> impl;
   c10::StorageImpl* address = nullptr;  ///< to be dereferenced only while alive()
-  std::shared_ptr<Value> current;
+  Ref<Value> current;
   std::uint64_t serial = 0;  ///< in order of first sight
   std::uint64_t bytes = 0;
   const void* data = nullptr;  ///< when last resident
@@ -36,9 +36,9 @@ struct StorageRecord {
   std::uint32_t locks = 0;     ///< running ops and recomputations that need it
   std::int64_t stream = -1;    ///< the first stream that used it; -1: none yet
   bool evicted = false;
-  bool pinned = false;   ///< stays until it dies
-  bool exposed = false;  ///< unseen code may write it: nothing computed from it can be made again
-  std::vector<std::shared_ptr<Value>> leaves;  ///< while evicted: what making it again starts from
+  bool pinned = false;             ///< stays until it dies
+  bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again
+  std::vector<Ref<Value>> leaves;  ///< while evicted: what making it again starts from
 
   [[nodiscard]] bool alive() const { return !impl.expired(); }
 };
@@ -52,9 +52,9 @@ class StorageBook {
   StorageRecord* find(const c10::StorageImpl* storage);
 
   /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
-  StorageRecord& add(const c10::Storage& storage, std::shared_ptr<Value> value);
+  StorageRecord& add(const c10::Storage& storage, Ref<Value> value);
   /// The storage has a new content. Requires: nothing evicted needs a leaf that was there.
-  void overwrite(StorageRecord& record, std::shared_ptr<Value> value);
+  void overwrite(StorageRecord& record, Ref<Value> value);
 
   /// Forgets dead storages, and recipes that lead to lost leaves. Requires: no walk is under way.
   void sweep();
@@ -63,8 +63,7 @@ class StorageBook {
 
   /// All leaves that making `value` again starts from. False if that is not possible, or if more than `limit`
   /// values are on the way. Values that are there and lead nowhere become leaves. Iterative: chains are long.
-  bool collect_leaves(const std::shared_ptr<Value>& value, std::size_t limit,
-                      std::vector<std::shared_ptr<Value>>& leaves);
+  bool collect_leaves(const Ref<Value>& value, std::size_t limit, std::vector<Ref<Value>>& leaves);
 
   template <class Visit>
   void for_each(Visit visit) {
