@@ -55,10 +55,10 @@ def build(checkout: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
             (source / "absl" / "log" / name).write_text(text)
         converter = source / "converter.cc"
         converter.write_text(converter.read_text().replace("std::string_view", "absl::string_view"))
-    libraries = subprocess.run(["pkg-config", "--libs", *packages], capture_output=True, text=True, check=True).stdout.split()
+    asked = subprocess.run(["pkg-config", "--libs", *packages], capture_output=True, text=True, check=True)
     program = folder / "minimalloc"
-    command = ["c++", "-std=c++20", "-O3", "-DNDEBUG", "-w", "-I", source, *(source / name for name in SOURCES), "-o", program]
-    done = subprocess.run([*command, *libraries], capture_output=True, text=True)
+    command = ["c++", "-std=c++20", "-O3", "-DNDEBUG", "-w", "-I", source, *(source / name for name in SOURCES)]
+    done = subprocess.run([*command, "-o", program, *asked.stdout.split()], capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"minimalloc in {checkout} does not compile:\n{done.stderr[-2000:]}")
     return program

@@ -22,7 +22,8 @@ def record(model: str) -> pathlib.Path:
     """Raises AssertionError with the job's output if the job fails, RuntimeError if it left no trace."""
     trace = FOLDER / f"{model}.stowtrace"
     options = ["--size", "full", "--iterations", str(ITERATIONS), "--no-digests", "--any-algorithm"]
-    outcome = harness.run_model(model, "entry_point", device="simulated", options=options, extra={"STOWAGE_TRACE": str(trace)})
+    outcome = harness.run_model(model, "entry_point", device="simulated", options=options,
+                                extra={"STOWAGE_TRACE": str(trace)})
     if outcome.report.get("state") != "planned" or not trace.exists():
         raise RuntimeError(f"{model}: {outcome.report.get('reason') or outcome.report.get('state') or outcome.output}")
     return trace

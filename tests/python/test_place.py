@@ -71,7 +71,8 @@ def test_a_recorded_trace_is_placed_at_its_bound(name, tmp_path):
 
 
 @pytest.mark.parametrize("techniques", [
-    ["--without", "exact,boosting,windows"], ["--without", "memo,restarts,twins,lift,split"], ["--with", "lp-solve,releases"]])
+    ["--without", "exact,boosting,windows"], ["--without", "memo,restarts,twins,lift,split"],
+    ["--with", "lp-solve,releases"]])
 def test_techniques_can_be_left_out_and_brought_in(techniques):
     done = stowage("place", str(A), "--output", "none", "--json", "--work-limit", "3000000", *techniques)
     assert done.returncode == 0, done.stderr
