@@ -20,7 +20,7 @@ function(expect text pattern)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK}/prefix ${WORK}/moved ${WORK}/project)
-set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug)
+set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
 if(LAUNCHER)
   list(APPEND options -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
   set(ENV{CCACHE_NOHASHDIR} 1)
