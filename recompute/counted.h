@@ -13,14 +13,10 @@
 
 namespace stowage::recompute {
 
-/// Base of `T`: counts its references, and its memory is kept for the next T.
+/// Base of `T`: the memory of a dead T is kept for the next.
 template <class T>
-class Counted {
+class Recycled {
  public:
-  Counted() = default;
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
   static void* operator new(std::size_t bytes) {
     if (free_ == nullptr) return ::operator new(bytes < sizeof(Free) ? sizeof(Free) : bytes);
     Free* const taken = free_;
@@ -30,12 +26,23 @@ class Counted {
   static void operator delete(void* memory) noexcept { free_ = ::new (memory) Free{free_}; }
 
  private:
-  template <class>
-  friend class Ref;
   struct Free {
     Free* next;
   };
   inline static Free* free_ = nullptr;
+};
+
+/// Base of `T`, to which Refs can be held.
+template <class T>
+class Counted : public Recycled<T> {
+ public:
+  Counted() = default;
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  template <class>
+  friend class Ref;
   std::uint32_t references_ = 0;
 };
 

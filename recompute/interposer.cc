@@ -30,8 +30,8 @@ bool all_plain(c10::DispatchKeySet keys) { return (keys.raw_repr() & ~kPlainKeys
 // resident.
 void bring_back_indices(c10::ArrayRef<c10::IValue> arguments) {
   Machine& all = machine();
+  if (!all.residency.any_away()) return;
   const std::lock_guard<std::recursive_mutex> lock(all.mutex);
-  if (all.residency.counts().evicted_bytes == 0) return;
   for (const c10::IValue& argument : arguments) {
     if (!argument.isTensor() || !argument.toTensor().defined() || !argument.toTensor().has_storage())
       continue;

@@ -1,27 +1,10 @@
 #include "recompute/machine.h"
 
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
-#include <c10/core/DefaultDtype.h>
-
 namespace stowage::recompute {
 namespace {
 
 constexpr std::uint64_t kSweepEvery = 2048;             // ops
 constexpr std::uint64_t kGuardFloorNs = 2'000'000'000;  // recomputation below this is never thrashing
-
-std::uint64_t present_environment() {
-  const at::Context& context = at::globalContext();
-  std::uint64_t mark = static_cast<std::uint64_t>(at::get_num_threads());
-  const auto add = [&mark](std::uint64_t value) { mark = mark * 31 + value; };
-  add(context.deterministicAlgorithms());
-  add(context.deterministicCuDNN());
-  add(context.benchmarkCuDNN());
-  add(context.userEnabledMkldnn());
-  add(static_cast<std::uint64_t>(context.float32MatmulPrecision()));
-  add(static_cast<std::uint64_t>(c10::get_default_dtype_as_scalartype()));
-  return mark;
-}
 
 }  // namespace
 
@@ -32,20 +15,32 @@ bool Machine::thrashes() const {
 }
 
 void Machine::tick() {
-  if (op_number % kSweepEvery != 0 || replaying_here() > 0) return;
-  residency.forget_dead();
+  constexpr std::size_t kLooks = 4;  // at records, an op: more than an op makes
+  if (replaying_here() > 0) return;
+  residency.bury_dead(kLooks);
+  // Counted from an iteration's first op, so that steady iterations are swept alike.
+  const std::uint64_t ops = op_number - iteration_began;
+  if (ops == 0 || ops % kSweepEvery != 0) return;
   book.sweep();
-  constexpr std::uint64_t kWindow = 16;  // sweeps
-  if (op_number % (kSweepEvery * kWindow) != 0) return;
+  constexpr std::uint64_t kWindow = 16 * kSweepEvery;
+  if (op_number - window_began < kWindow) return;
+  window_began = op_number;
   window_ops_ns = 0;
   window_replay_ns = residency.counts().replay_ns;
 }
 
 void Machine::check_environment() {
-  const std::uint64_t present = present_environment();
+  const Environment present = Environment::present();
   if (present == environment) return;
-  residency.restore_all();
-  residency.forget_dead();
+  if (residency.any_away()) {
+    struct Back {
+      const Environment& to;
+      ~Back() { to.apply(); }
+    } const back{present};
+    environment.apply();
+    residency.restore_all();
+  }
+  residency.bury_dead(book.size());
   book.forget_history();
   environment = present;
 }

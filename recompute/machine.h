@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "recompute/environment.h"
 #include "recompute/evictor.h"
 #include "recompute/foreign_buffers.h"
 #include "recompute/recompute.h"
@@ -23,17 +24,21 @@ struct Machine {
   Evictor evictor{book, residency, foreign};
   Counters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
-  std::uint64_t environment = 0;       ///< global settings of torch under which recipes were recorded
+  std::uint64_t iteration_began = 0;   ///< number of its first op
+  Environment environment;             ///< under which recipes were recorded
+  std::uint64_t window_began = 0;      ///< number of an op
   std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began
   std::uint64_t window_replay_ns = 0;  ///< Residency's total when the window began
+  bool joins_expected = false;         ///< no thread needs to be looked out for
   std::atomic<bool> on{false};
 
   /// True if more was recomputed in the present window than options.thrash_limit allows.
   [[nodiscard]] bool thrashes() const;
-  /// Sweeps and starts a new window of the thrash guard, every so many ops.
+  /// After each op: forgets some of what is dead, and every so many ops of an iteration sweeps; now and then
+  /// a new window of the thrash guard begins.
   void tick();
-  /// Global settings of torch changed: recipes would not give the same bits. Brings all back and forgets
-  /// them.
+  /// If torch's settings changed, recipes would not give the same bits any more: brings all back, under the
+  /// settings of old, and forgets them.
   void check_environment();
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "recompute/thread_watch.h"
 
 namespace stowage::recompute {
 namespace {
@@ -178,7 +179,7 @@ bool OpCall::may_record() const {
   const bool repeats = !traits_.unrepeatable &&
                        (!traits_.unrepeatable_kernel || at::globalContext().deterministicAlgorithms());
   if (!plain_ || !traits_.trusted || traits_.factory || traits_.resizes || !repeats) return false;
-  if (hidden_ || opaque_depth() > 0 || c10::InferenceMode::is_enabled()) return false;
+  if (hidden_ || opaque_depth() > 0 || unseen_op_runs() || c10::InferenceMode::is_enabled()) return false;
   return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
     if (use.record->exposed) return false;
     if (!use.written || use.statistics) return true;

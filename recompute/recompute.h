@@ -68,7 +68,8 @@ struct FreeRange {
 class Runtime {
  public:
   /// Puts the interposer in place and makes the calling thread take part; threads that autograd runs for it
-  /// follow. Another thread takes part from its first op on. Installing again replaces the options. Error:
+  /// follow. Another thread takes part once it calls join(), or from its first op on (see expect_joins).
+  /// Installing again replaces the options. Error:
   /// kUnsupported where the guard range cannot be reserved or somebody else holds the dispatch key.
   static Status install(const Options& options);
   /// Brings everything back, forgets all recipes and takes the interposer out. Must not race with ops of
@@ -76,6 +77,12 @@ class Runtime {
   /// still installed.
   static void uninstall();
   static bool installed() noexcept;
+  /// The calling thread takes part from now on. No effect while not installed.
+  static void join() noexcept;
+  /// True: every other thread that may run ops calls join() before its first, as Python's guards see to, and
+  /// none is looked out for. False, as at first: another thread's first op is noticed, for which everything
+  /// is brought back; looking out costs each op about a microsecond.
+  static void expect_joins(bool all_join);
 
   /// An allocation of `bytes` on `device_type` (c10::DeviceType as a number: 0 CPU, 1 CUDA) would exceed the
   /// budget: evicts, cheapest first, until at least `bytes` are free or nothing is left. True if anything was

@@ -60,7 +60,7 @@ bool Residency::evict(StorageRecord& record) {
   const c10::Device device = impl.device();
   record.evicted = true;
   ++counts_.evictions;
-  counts_.evicted_bytes += record.bytes;
+  count_away(record.bytes, true);
   counts_.evicted_total += record.bytes;
   impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
   return true;
@@ -236,7 +236,7 @@ void Residency::refill(StorageRecord& record, c10::Storage& made) {
   record.data = record.address->data();
   record.evicted = false;
   ++counts_.restores;
-  counts_.evicted_bytes -= record.bytes;
+  count_away(record.bytes, false);
   Value& value = *record.current;
   if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->kind->cost_ns());
   value.cost_set = -1;
@@ -281,19 +281,22 @@ void Residency::restore_dependents(StorageRecord& record) {
     restore(*dependent);
     if (!dependent->evicted) continue;
     // It died while evicted: nobody wants it back.
-    counts_.evicted_bytes -= dependent->bytes;
+    count_away(dependent->bytes, false);
     dependent->evicted = false;
     dependent->pinned = true;
     release_leaves(*dependent);
   }
 }
 
-void Residency::forget_dead() {
-  book_.for_each([&](StorageRecord& record) {
-    if (!record.evicted || record.alive() || record.locks > 0) return;
-    record.evicted = false;
-    counts_.evicted_bytes -= record.bytes;
+void Residency::bury_dead(std::size_t count) {
+  book_.bury_dead(count, [this](StorageRecord& record) {
+    if (record.evicted) count_away(record.bytes, false);
   });
+}
+
+void Residency::count_away(std::uint64_t bytes, bool away) {
+  counts_.evicted_bytes += away ? bytes : -bytes;
+  any_away_.store(counts_.evicted_bytes > 0, std::memory_order_relaxed);
 }
 
 }  // namespace stowage::recompute

@@ -12,6 +12,7 @@
 // resident as it was or better.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -50,8 +51,10 @@ class Residency {
   void restore_all();
   /// Before the content of `record` changes: brings back what starts from it.
   void restore_dependents(StorageRecord& record);
-  /// Drops the count of storages that died while evicted. Call before StorageBook::sweep.
-  void forget_dead();
+  /// Looks at the next `count` storages in turn and forgets the dead.
+  void bury_dead(std::size_t count);
+  /// True if anything is evicted. From any thread, without the lock.
+  [[nodiscard]] bool any_away() const { return any_away_.load(std::memory_order_relaxed); }
 
   /// The set of neighbours that `value` is in, or -1 if it is there or nobody joined it yet.
   NeighbourSets::Id set_of(Value& value);
@@ -76,10 +79,12 @@ class Residency {
   void release_leaves(StorageRecord& record);
   bool anchor_leaves(std::vector<Ref<Value>>& leaves);
   void join_neighbours(Value& value);
+  void count_away(std::uint64_t bytes, bool away);
 
   StorageBook& book_;
   NeighbourSets neighbours_;
   ResidencyCounts counts_;
+  std::atomic<bool> any_away_{false};
   bool poison_ = false;
 };
 

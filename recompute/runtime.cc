@@ -67,7 +67,7 @@ Status Runtime::install(const Options& options) {
   all.residency.set_poison(options.poison);
   all.on.store(true);
   take_part(true);
-  watch_threads(true);
+  watch_threads(!all.joins_expected);
   return {};
 }
 
@@ -75,7 +75,7 @@ void Runtime::uninstall() {
   Machine& all = machine();
   const Lock lock(all.mutex);
   all.residency.restore_all();
-  all.residency.forget_dead();
+  all.residency.bury_dead(all.book.size());
   all.book.forget_history();
   all.book.clear();
   all.on.store(false);
@@ -129,9 +129,9 @@ void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
-  all.residency.forget_dead();
-  const bool all_there = all.residency.counts().evicted_bytes == 0;
-  all_there ? all.book.forget_history() : all.book.sweep();
+  all.iteration_began = all.op_number;
+  all.residency.bury_dead(all.book.size());
+  all.residency.any_away() ? all.book.sweep() : all.book.forget_history();
 }
 
 void Runtime::expose(c10::StorageImpl* storage) {
@@ -159,6 +159,17 @@ bool Runtime::is_evicted(c10::StorageImpl* storage) {
   const Lock lock(all.mutex);
   const StorageRecord* const record = all.book.find(storage);
   return record != nullptr && record->evicted;
+}
+
+void Runtime::join() noexcept {
+  if (machine().on.load()) take_part(true);
+}
+
+void Runtime::expect_joins(bool all_join) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.joins_expected = all_join;
+  if (all.on.load()) watch_threads(!all_join);
 }
 
 void Runtime::enter_opaque() noexcept { ++opaque_depth(); }

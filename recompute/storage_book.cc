@@ -66,11 +66,6 @@ bool owned_by_allocator(const c10::StorageImpl& storage) {
          frees(c10::GetAllocator(storage.device_type()));
 }
 
-StorageRecord* StorageBook::find(const c10::StorageImpl* storage) {
-  const auto at = records_.find(storage);
-  return at == records_.end() ? nullptr : at->second.get();
-}
-
 StorageRecord& StorageBook::record_of(const c10::Storage& storage) {
   if (StorageRecord* const known = find(storage.unsafeGetStorageImpl())) return *known;
   StorageRecord& record = add(storage, Ref<Value>(new Value));
@@ -80,16 +75,18 @@ StorageRecord& StorageBook::record_of(const c10::Storage& storage) {
 
 StorageRecord& StorageBook::add(const c10::Storage& storage, Ref<Value> value) {
   c10::StorageImpl* const address = storage.unsafeGetStorageImpl();
-  std::unique_ptr<StorageRecord>& slot = records_[address];
-  STOWAGE_DCHECK(slot == nullptr, "a storage is made once");
-  slot = std::make_unique<StorageRecord>(storage.getWeakStorageImpl());
-  slot->address = address;
-  slot->current = std::move(value);
-  slot->current->home = slot.get();
-  slot->serial = ++serial_;
-  slot->bytes = storage.nbytes();
-  slot->data = address->data();
-  return *slot;
+  STOWAGE_DCHECK(find(address) == nullptr, "a storage is made once");
+  auto record = std::make_unique<StorageRecord>(storage.getWeakStorageImpl());
+  record->address = address;
+  record->current = std::move(value);
+  record->current->home = record.get();
+  record->serial = ++serial_;
+  record->place = records_.size();
+  record->bytes = storage.nbytes();
+  record->data = address->data();
+  by_address_.add(address, record.get());
+  records_.push_back(std::move(record));
+  return *records_.back();
 }
 
 void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
@@ -111,27 +108,29 @@ void StorageBook::bury(StorageRecord& record) {
   record.leaves.clear();
   record.current->home = nullptr;
   if (!record.current->recipe) record.current->lost = true;
+  by_address_.remove(record.address);
+  const std::size_t place = record.place;
+  if (place + 1 < records_.size()) {
+    std::swap(records_[place], records_.back());
+    records_[place]->place = place;
+  }
+  records_.pop_back();
+}
+
+void StorageBook::clear() {
+  records_.clear();
+  by_address_.clear();
 }
 
 void StorageBook::sweep() {
-  for (auto at = records_.begin(); at != records_.end();) {
-    StorageRecord& record = *at->second;
-    if (!record.alive() && record.locks == 0) {
-      bury(record);
-      at = records_.erase(at);
-      continue;
-    }
-    ++at;
-  }
   const std::uint64_t stamp = next_stamp();
-  for (auto& [address, record] : records_) {
-    if (!record->evicted) settle(*record->current, stamp);
-  }
+  for_each([&](StorageRecord& record) {
+    if (!record.evicted) settle(*record.current, stamp);
+  });
 }
 
 void StorageBook::forget_history() {
-  for (auto& [address, record] : records_) record->current->forget_recipe();
-  sweep();
+  for_each([](StorageRecord& record) { record.current->forget_recipe(); });
 }
 
 bool StorageBook::collect_leaves(const Ref<Value>& value, std::size_t limit,

@@ -14,14 +14,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
+#include "recompute/address_map.h"
 #include "recompute/value.h"
 
 namespace stowage::recompute {
 
-struct StorageRecord {
+struct StorageRecord : Recycled<StorageRecord> {
   explicit StorageRecord(c10::weak_intrusive_ptr<c10::StorageImpl> storage) : impl(std::move(storage)) {}
   StorageRecord(const StorageRecord&) = delete;
   StorageRecord& operator=(const StorageRecord&) = delete;
@@ -30,6 +30,7 @@ struct StorageRecord {
   c10::StorageImpl* address = nullptr;  ///< to be dereferenced only while alive()
   Ref<Value> current;
   std::uint64_t serial = 0;  ///< in order of first sight
+  std::size_t place = 0;     ///< in the book's list
   std::uint64_t bytes = 0;
   const void* data = nullptr;  ///< when last resident
   std::uint64_t last_use = 0;  ///< number of the op
@@ -49,16 +50,29 @@ class StorageBook {
   /// (NumPy, shared memory) is exposed from the start.
   StorageRecord& record_of(const c10::Storage& storage);
   /// The record if there is one, else null.
-  StorageRecord* find(const c10::StorageImpl* storage);
+  StorageRecord* find(const c10::StorageImpl* storage) { return by_address_.find(storage); }
 
   /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
   StorageRecord& add(const c10::Storage& storage, Ref<Value> value);
   /// The storage has a new content. Requires: nothing evicted needs a leaf that was there.
   void overwrite(StorageRecord& record, Ref<Value> value);
 
-  /// Forgets dead storages, and recipes that lead to lost leaves. Requires: no walk is under way.
+  /// Looks at the next `count` records in turn and forgets those whose storage is dead and that no running op
+  /// needs; first `dying` is called with each. Requires: no walk is under way.
+  template <class Dying>
+  void bury_dead(std::size_t count, Dying dying) {
+    for (; count > 0 && !records_.empty(); --count) {
+      if (hand_ >= records_.size()) hand_ = 0;
+      StorageRecord& record = *records_[hand_++];
+      if (record.locks > 0 || record.alive()) continue;
+      dying(record);
+      bury(record);
+      --hand_;  // another took its place
+    }
+  }
+  /// Forgets recipes that lead to lost leaves. Requires: no walk is under way.
   void sweep();
-  /// All values of living storages become leaves. Requires: nothing is evicted.
+  /// All values of storages become leaves. Requires: nothing is evicted.
   void forget_history();
 
   /// All leaves that making `value` again starts from. False if that is not possible, or if more than `limit`
@@ -67,17 +81,19 @@ class StorageBook {
 
   template <class Visit>
   void for_each(Visit visit) {
-    for (auto& [address, record] : records_) visit(*record);
+    for (const std::unique_ptr<StorageRecord>& record : records_) visit(*record);
   }
   [[nodiscard]] std::size_t size() const { return records_.size(); }
-  void clear() { records_.clear(); }
+  void clear();
   /// A number that no walk over values had before.
   std::uint64_t next_stamp() { return ++stamp_; }
 
  private:
   void bury(StorageRecord& record);
 
-  std::unordered_map<const c10::StorageImpl*, std::unique_ptr<StorageRecord>> records_;
+  std::vector<std::unique_ptr<StorageRecord>> records_;
+  AddressMap<StorageRecord> by_address_;
+  std::size_t hand_ = 0;  ///< of bury_dead
   std::uint64_t stamp_ = 0;
   std::uint64_t serial_ = 0;
 };

@@ -24,6 +24,7 @@ std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction&) {
   auto unseen = std::make_unique<UnseenOp>();  // before the lock: an eviction under way ends, no other begins
   const std::lock_guard<std::recursive_mutex> lock(all.mutex);
   all.residency.restore_all();
+  all.book.forget_history();  // the op may write: nothing made so far may start from what it reads later
   take_part(true);
   return unseen;
 }

@@ -2,10 +2,14 @@
 
 A pointer that leaves PyTorch (data_ptr, NumPy, DLPack, …) can be read and written at any time: its storage comes back,
 stays, and nothing computed from it is evicted. What runs inside a custom autograd.Function may reach memory through
-pointers of its own: its arguments and what it saved are made resident, and what it makes stays.
+pointers of its own: its arguments and what it saved are made resident, and what it makes stays. A thread that Python starts
+joins in before its first op.
 """
 
+import _thread
 import functools
+import sys
+import threading
 from collections.abc import Callable, Iterable
 
 import torch
@@ -41,10 +45,13 @@ def _address(tensor: torch.Tensor) -> int | None:
 
 
 class Guards:
-    """Placed once at a time. The four functions are the runtime's; they take the address of a StorageImpl, or nothing."""
+    """Placed once at a time. The functions are the runtime's: pin and expose take the address of a StorageImpl; join, in
+    a thread that starts, nothing; expect_joins whether every thread that may run ops will have joined."""
 
-    def __init__(self, pin: Callable, expose: Callable, enter: Callable, leave: Callable):
+    def __init__(self, pin: Callable, expose: Callable, enter: Callable, leave: Callable,
+                 join: Callable = lambda: None, expect_joins: Callable = lambda all_join: None):
         self._pin, self._expose, self._enter, self._leave = pin, expose, enter, leave
+        self._join, self._expect_joins = join, expect_joins
         self._replaced: list[tuple[object, str, object]] = []
 
     def place(self) -> None:
@@ -61,8 +68,15 @@ class Guards:
         self._replace(BackwardCFunction, "apply", self._around_backward(BackwardCFunction.apply))
         saved = torch._C._FunctionBase.saved_tensors
         self._replace(BackwardCFunction, "saved_tensors", property(lambda node: self._kept(saved.__get__(node))))
+        for module in (_thread, threading):
+            for name in ("start_new_thread", "_start_new_thread", "start_joinable_thread", "_start_joinable_thread"):
+                if hasattr(module, name):
+                    self._replace(module, name, self._around_start(getattr(module, name)))
+        # Threads that run already did not come by here.
+        self._expect_joins(len(sys._current_frames()) == 1)
 
     def remove(self) -> None:
+        self._expect_joins(False)
         for owner, name, before in reversed(self._replaced):
             if before is _MISSING:
                 delattr(owner, name)
@@ -103,6 +117,16 @@ class Guards:
             if isinstance(content, torch.UntypedStorage):
                 self._pin(content._cdata)
             return write(writer, name, content, *rest)
+        return guarded
+
+    def _around_start(self, start: Callable) -> Callable:
+        @functools.wraps(start)
+        def guarded(function, *rest, **named):
+            @functools.wraps(function)
+            def joined(*arguments, **keywords):
+                self._join()
+                return function(*arguments, **keywords)
+            return start(joined, *rest, **named)
         return guarded
 
     def _around_forward(self, apply: Callable) -> Callable:

@@ -97,6 +97,8 @@ PROBE int probe_evict(void* storage) {
 PROBE int probe_is_evicted(void* storage) {
   return Runtime::is_evicted(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
 }
+PROBE void probe_join() { Runtime::join(); }
+PROBE void probe_expect_joins(int all_join) { Runtime::expect_joins(all_join != 0); }
 PROBE void probe_enter_opaque() { Runtime::enter_opaque(); }
 PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
 

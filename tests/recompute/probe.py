@@ -44,7 +44,8 @@ def installed(every: int = 0, seed: int = 0, smallest: int = 1, poison: bool = T
     if library.probe_install(every, seed, smallest, int(poison)) != 0:
         raise RuntimeError(library.probe_text().decode())
     guards = _guards.Guards(pin=library.probe_pin, expose=library.probe_expose, enter=library.probe_enter_opaque,
-                            leave=library.probe_leave_opaque)
+                            leave=library.probe_leave_opaque, join=library.probe_join,
+                            expect_joins=lambda all_join: library.probe_expect_joins(int(all_join)))
     guards.place()
     try:
         yield

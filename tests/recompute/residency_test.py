@@ -214,6 +214,54 @@ def test_another_thread_finds_evicted_tensors_whole():
     assert torch.equal(seen[0], before)
 
 
+@pytest.mark.parametrize("first_op", ["read", "write"])
+def test_a_thread_that_was_there_before_is_noticed_at_its_first_op(first_op):
+    """It finds what is away; and what it writes is not what other values are made again from."""
+    go, seen = threading.Event(), []
+
+    def work():
+        go.wait()
+        seen.append(x.zero_() if first_op == "write" else y + 0)
+    probe.library.probe_uninstall()
+    thread = threading.Thread(target=work)
+    thread.start()
+    with probe.installed():
+        x = data(50)
+        y, z = x.exp(), x.sin()
+        before, wanted = y.clone(), z.clone()
+        assert evict(y)
+        go.set()
+        thread.join()
+        assert not is_evicted(y) and torch.equal(y, before)
+        assert torch.equal(seen[0], before) or first_op == "write"
+        evict(z)
+        assert torch.equal(z, wanted)
+
+
+def test_a_write_by_a_thread_that_joined_is_seen():
+    x = data(50)
+    y = x.exp()
+    before = y.clone()
+    thread = threading.Thread(target=x.zero_)
+    thread.start()
+    thread.join()
+    evict(y)
+    assert torch.equal(y, before)
+
+
+def test_settings_of_old_hold_while_values_come_back():
+    x = data(50)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert torch.equal(y, before)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
 def test_values_of_an_ended_iteration_stay():
     x = data(50)
     y, z = x.exp(), x.sin()
