@@ -13,20 +13,16 @@ namespace {
 std::uint64_t below(std::uint64_t bound, SplitMix& random) { return ((random.next() >> 32) * bound) >> 32; }
 
 /// Moves every piece whose top is above `limit` forward to a random earlier place; the others keep their
-/// order.
-void raise_offenders(const Instance& instance, const Draft& draft, std::uint64_t limit, SplitMix& random,
-                     std::vector<std::uint32_t>& order) {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> keyed;
-  keyed.reserve(order.size());
+/// order. False when the meter stopped it.
+bool raise_offenders(const Instance& instance, const Draft& draft, std::uint64_t limit, SplitMix& random,
+                     WorkMeter& meter, std::vector<std::uint32_t>& order) {
+  std::vector<std::uint64_t> place(order.size());
   for (std::uint64_t position = 0; position < order.size(); ++position) {
     const std::uint32_t piece = order[position];
     const bool offends = draft.offsets[piece] + instance.pieces[piece].size > limit;
-    const std::uint64_t place = offends ? 2 * below(position + 1, random) : 2 * position + 1;
-    keyed.emplace_back(place, piece);
+    place[piece] = offends ? 2 * below(position + 1, random) : 2 * position + 1;
   }
-  std::stable_sort(keyed.begin(), keyed.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (std::size_t i = 0; i < keyed.size(); ++i) order[i] = keyed[i].second;
+  return sort_by_keys(order, place, meter);
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ bool boost(const Instance& instance, std::vector<std::uint32_t> order, std::uint
       draft = current;
       idle = 0;
     }
-    raise_offenders(instance, current, instance.low_enough(), random, order);
+    if (!raise_offenders(instance, current, instance.low_enough(), random, meter, order)) break;
   }
   return draft.height <= instance.low_enough();
 }

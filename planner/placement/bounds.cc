@@ -1,11 +1,14 @@
 #include "planner/placement/bounds.h"
 
 #include <algorithm>
+#include <bitset>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <set>
 #include <vector>
 
+#include "planner/placement/long_sort.h"
 #include "planner/placement/offset_index.h"
 #include "planner/placement/search/search.h"
 #include "planner/placement/subset.h"
@@ -14,7 +17,9 @@ namespace stowage::planner::placement {
 namespace {
 
 /// Steps that the bounds which are not near-linear may take; beyond, they are left out.
-constexpr std::uint64_t kMostSteps = 20'000'000;
+constexpr std::uint64_t kMostSteps = 16'000'000;
+/// Changes between two looks at the stop.
+constexpr std::size_t kLookEvery = 1u << 15;
 
 /// A piece that begins or ends to be alive at a rank; ends come first.
 struct Change {
@@ -34,24 +39,30 @@ void add_changes(const std::vector<T>& things, std::uint32_t first, std::vector<
   }
 }
 
-std::vector<Change> changes_of(const Instance& instance, bool with_obstacles) {
+/// In order of time; none after a stop.
+std::vector<Change> changes_of(const Instance& instance, bool with_obstacles, const Limits& limits) {
   std::vector<Change> changes;
   add_changes(instance.pieces, 0, changes);
   if (with_obstacles)
     add_changes(instance.obstacles, static_cast<std::uint32_t>(instance.pieces.size()), changes);
-  std::sort(changes.begin(), changes.end());
+  if (!sort_unless(changes, std::less<>(), [&] { return limits.stopped(); })) changes.clear();
   return changes;
 }
 
 /// Every piece but the highest of a clique ends where the next may begin: its size rounded up to what divides
 /// all alignments.
-std::uint64_t aligned_bound(const Instance& instance) {
+std::uint64_t aligned_bound(const Instance& instance, const Limits& limits) {
   std::uint64_t grain = 0;
   for (const Piece& piece : instance.pieces) grain = std::gcd(grain, piece.alignment);
   if (grain <= 1 || !instance.obstacles.empty()) return 0;
+  if (std::all_of(instance.pieces.begin(), instance.pieces.end(),
+                  [grain](const Piece& piece) { return piece.size % grain == 0; }))
+    return 0;  // no more than the live bytes
+  std::size_t seen = 0;
   std::uint64_t rounded = 0, bound = 0;
   std::multiset<std::uint64_t> waste;
-  for (const Change& change : changes_of(instance, false)) {
+  for (const Change& change : changes_of(instance, false, limits)) {
+    if (++seen % kLookEvery == 0 && limits.stopped()) return bound;
     const std::uint64_t size = instance.pieces[change.piece].size;
     const std::uint64_t full = align_up(size, grain);
     if (change.begins) {
@@ -67,51 +78,65 @@ std::uint64_t aligned_bound(const Instance& instance) {
 }
 
 /// The most of `sizes` (in units) that `room` can hold, were it not for what lies elsewhere.
-std::uint64_t usable(const std::vector<std::uint64_t>& sizes, std::uint64_t room) {
-  constexpr std::uint64_t kMostRoom = 4096;
+std::uint64_t usable(const std::vector<std::uint64_t>& sizes, std::uint64_t room, std::uint64_t& steps) {
+  constexpr std::size_t kMostRoom = 4096;
+  steps += sizes.size();
   std::uint64_t sum = 0;
   for (std::uint64_t size : sizes) sum += size <= room ? size : 0;
-  if (room > kMostRoom || sum <= room) return std::min(sum, room);
-  std::vector<char> reached(room + 1, 0);
-  reached[0] = 1;
+  if (room >= kMostRoom || sum <= room) return std::min(sum, room);
+  std::bitset<kMostRoom> reached(1);  // sums of some of them
+  steps += sizes.size() * (kMostRoom / 64);
   for (std::uint64_t size : sizes) {
-    for (std::uint64_t at = room + 1; at-- > size;)
-      reached[at] = static_cast<char>(reached[at] | reached[at - size]);
+    if (size <= room) reached |= reached << size;
   }
-  while (reached[room] == 0) --room;
+  while (!reached[room]) --room;
   return room;
 }
 
-/// Of one clique: what does not fit between its obstacles lies above the highest of them.
-std::uint64_t packed_height(const Instance& instance, const std::set<std::uint32_t>& alive,
-                            std::uint64_t unit) {
-  const auto pieces = static_cast<std::uint32_t>(instance.pieces.size());
-  std::vector<std::uint64_t> sizes;
-  std::uint64_t total = 0, held = 0, fits = 0;
-  for (auto i = alive.begin(); i != alive.end() && *i < pieces; ++i) {
-    sizes.push_back(instance.pieces[*i].size / unit);
-    total += sizes.back();
-  }
-  for (auto i = alive.lower_bound(pieces); i != alive.end(); ++i) {  // by offset
-    const Obstacle& obstacle = instance.obstacles[*i - pieces];
-    if (obstacle.offset / unit > held) fits += usable(sizes, obstacle.offset / unit - held);
-    held = std::max(held, (obstacle.offset + obstacle.size) / unit);
+/// What is alive in one clique.
+struct Crowd {
+  std::vector<std::uint64_t> sizes;        ///< of the pieces, in units
+  std::vector<const Obstacle*> obstacles;  ///< by offset
+};
+
+/// What does not fit between the obstacles lies above the highest of them.
+std::uint64_t packed_height(const Crowd& crowd, std::uint64_t unit, std::uint64_t bound,
+                            std::uint64_t& steps) {
+  const std::uint64_t total = std::accumulate(crowd.sizes.begin(), crowd.sizes.end(), std::uint64_t{0});
+  std::uint64_t held = 0, fits = 0;
+  for (const Obstacle* obstacle : crowd.obstacles)
+    held = std::max(held, (obstacle->offset + obstacle->size) / unit);
+  if ((held + total) * unit <= bound) return bound;  // even if nothing fits between
+  held = 0;
+  for (const Obstacle* obstacle : crowd.obstacles) {
+    const std::uint64_t low = obstacle->offset / unit;
+    if (low > held) fits += usable(crowd.sizes, low - held, steps);
+    held = std::max(held, (obstacle->offset + obstacle->size) / unit);
   }
   return (held + (total > fits ? total - fits : 0)) * unit;
 }
 
-std::uint64_t packing_bound(const Instance& instance) {
+std::uint64_t packing_bound(const Instance& instance, const Limits& limits) {
   if (instance.obstacles.empty() || instance.flat()) return 0;
-  const std::vector<Change> changes = changes_of(instance, true);
   const std::uint64_t unit = unit_of(instance);
+  const auto pieces = static_cast<std::uint32_t>(instance.pieces.size());
   std::set<std::uint32_t> alive;
-  std::uint64_t bound = 0, steps = 0;
+  std::uint64_t bound = instance.bound, steps = 0, looked = 0;
   bool grew = false;
-  for (const Change& change : changes) {
+  Crowd crowd;
+  for (const Change& change : changes_of(instance, true, limits)) {
     if (!change.begins && grew) {  // a maximal clique
-      steps += alive.size() * alive.size() + 64;
+      crowd.sizes.clear();
+      crowd.obstacles.clear();
+      for (std::uint32_t i : alive) {
+        if (i < pieces) crowd.sizes.push_back(instance.pieces[i].size / unit);
+        if (i >= pieces) crowd.obstacles.push_back(&instance.obstacles[i - pieces]);
+      }
+      steps += alive.size() + 64;
+      bound = std::max(bound, packed_height(crowd, unit, bound, steps));
       if (steps > kMostSteps) return bound;
-      bound = std::max(bound, packed_height(instance, alive, unit));
+      if (steps > looked + kMostSteps / 8 && limits.stopped()) return bound;
+      if (steps > looked + kMostSteps / 8) looked = steps;
     }
     grew = change.begins;
     if (change.begins)
@@ -145,12 +170,12 @@ struct Clique {
   std::uint64_t live;
 };
 
-std::vector<Clique> cliques_of(const Instance& instance) {
+std::vector<Clique> cliques_of(const Instance& instance, const Limits& limits) {
   std::vector<Clique> cliques;
   std::uint64_t live = 0;
   bool grew = false;
   std::uint32_t last = 0;
-  for (const Change& change : changes_of(instance, false)) {
+  for (const Change& change : changes_of(instance, false, limits)) {
     if (!change.begins && grew) cliques.push_back({last, live});
     grew = change.begins;
     last = change.rank;
@@ -174,7 +199,8 @@ class Prover {
         reached_(reachable(instance, unit_, height / unit_)) {}
 
   std::uint64_t run() {
-    const std::vector<Clique> cliques = cliques_of(instance_);
+    const std::vector<Clique> cliques = cliques_of(instance_, limits_);
+    if (cliques.empty()) return bound_;
     std::vector<std::size_t> by_live(cliques.size());
     std::iota(by_live.begin(), by_live.end(), 0u);
     std::stable_sort(by_live.begin(), by_live.end(),
@@ -244,9 +270,9 @@ class Prover {
 
 }  // namespace
 
-std::uint64_t clique_bound(const Instance& instance) {
+std::uint64_t clique_bound(const Instance& instance, const Limits& limits) {
   if (!instance.parts.empty()) return instance.bound;  // what follows takes pieces for solid
-  return std::max({instance.bound, aligned_bound(instance), packing_bound(instance)});
+  return std::max({instance.bound, aligned_bound(instance, limits), packing_bound(instance, limits)});
 }
 
 std::uint64_t prove_bound(const Instance& instance, std::uint64_t bound, std::uint64_t height,

@@ -18,8 +18,8 @@
 namespace stowage::planner::placement {
 
 /// No placement of the instance is lower, in bytes; at least instance.bound. Near O(n log n) without
-/// obstacles.
-[[nodiscard]] std::uint64_t clique_bound(const Instance& instance);
+/// obstacles; among these the work is limited. Less tight, but no less true, if `limits` say stop.
+[[nodiscard]] std::uint64_t clique_bound(const Instance& instance, const Limits& limits = {});
 
 /// Raises `bound`, a lower bound of the instance, by proofs on windows around its fullest times until it
 /// meets `height`, that of a placement, or the meter stops it. Returns the raised bound.

@@ -4,7 +4,7 @@
 
 namespace stowage::planner::placement {
 
-Containment::Containment(const Instance& instance, std::span<const std::uint32_t> order)
+Containment::Containment(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter)
     : ranks_(instance.ranks) {
   points_.reserve(order.size());
   for (std::uint32_t position = 0; position < order.size(); ++position) {
@@ -16,8 +16,8 @@ Containment::Containment(const Instance& instance, std::span<const std::uint32_t
   std::size_t leaves = 1;
   while (leaves * kLeaf < points_.size()) leaves *= 2;
   nodes_.resize(2 * leaves);
-  build(1, 0, static_cast<std::uint32_t>(points_.size()), true);
-  list_starters(instance, order);
+  build(1, 0, static_cast<std::uint32_t>(points_.size()), true, meter);
+  if (!meter.out()) list_starters(instance, order);
 }
 
 void Containment::list_starters(const Instance& instance, std::span<const std::uint32_t> order) {
@@ -35,7 +35,9 @@ void Containment::list_starters(const Instance& instance, std::span<const std::u
   }
 }
 
-void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin) {
+void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin,
+                        WorkMeter& meter) {
+  if (!meter.spend(last - first)) return;
   Node& self = nodes_[node];
   self = {first, last, kNone, 0, kNone, 0, kNone};
   if (2 * node >= nodes_.size()) {
@@ -49,8 +51,8 @@ void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t l
                      [by_begin](const Point& a, const Point& b) {
                        return (by_begin ? a.begin < b.begin : a.end < b.end);
                      });
-    build(2 * node, first, middle, !by_begin);
-    build(2 * node + 1, middle, last, !by_begin);
+    build(2 * node, first, middle, !by_begin, meter);
+    build(2 * node + 1, middle, last, !by_begin, meter);
   }
   for (std::uint32_t i = first; i < last; ++i) {
     self.min_begin = std::min(self.min_begin, points_[i].begin);

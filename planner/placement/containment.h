@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "planner/placement/instance.h"
+#include "planner/placement/work.h"
 
 namespace stowage::planner::placement {
 
@@ -21,7 +22,8 @@ class Containment {
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   /// All of the instance's pieces wait. `order` lists each once; positions are indices of it.
-  Containment(const Instance& instance, std::span<const std::uint32_t> order);
+  /// Not to be used if the meter is out after it.
+  Containment(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter);
 
   /// The least waiting position whose piece lies within `span`, or kNone. Adds the nodes looked at to `work`.
   [[nodiscard]] std::uint32_t first_within(const Life& span, std::uint64_t& work) const;
@@ -41,7 +43,7 @@ class Containment {
   };
   static constexpr std::uint32_t kLeaf = 8;  ///< points in a leaf, at most
 
-  void build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin);
+  void build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin, WorkMeter& meter);
   struct Starter {
     std::uint32_t end;  ///< beyond `ranks_` for wrapped lives
     std::uint32_t position;

@@ -30,21 +30,32 @@ double leading_key(const Piece& piece, Key key) {
   return 0;
 }
 
-/// Sorts by keys, least first, equals as they stand: by digits, but for those in which no two keys differ.
-void sort_stably(std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& key_of) {
+/// Integers in the order of the numbers.
+std::uint64_t ordered_bits(double number) {
+  const auto bits = std::bit_cast<std::uint64_t>(number);
+  return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
+}
+
+}  // namespace
+
+/// By digits, but for those in which no two keys differ.
+bool sort_by_keys(std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& key_of,
+                  WorkMeter& meter) {
+  if (!meter.spend(order.size())) return false;
   const auto less = [&](std::uint32_t a, std::uint32_t b) { return key_of[a] < key_of[b]; };
-  if (std::is_sorted(order.begin(), order.end(), less)) return;
+  if (std::is_sorted(order.begin(), order.end(), less)) return true;
   constexpr unsigned kBits = 11;
   constexpr std::uint64_t kMask = (1u << kBits) - 1;
   if (order.size() < kMask) {
     std::stable_sort(order.begin(), order.end(), less);
-    return;
+    return true;
   }
   std::uint64_t differ = 0;
   for (std::uint32_t i : order) differ |= key_of[i] ^ key_of[order.front()];
   std::vector<std::uint32_t> sorted(order.size());
   for (unsigned shift = 0; shift < 64; shift += kBits) {
     if (((differ >> shift) & kMask) == 0) continue;
+    if (!meter.spend(2 * order.size())) return false;
     std::array<std::uint32_t, kMask + 1> from{};
     for (std::uint32_t i : order) ++from[(key_of[i] >> shift) & kMask];
     std::uint32_t before = 0;
@@ -52,13 +63,10 @@ void sort_stably(std::vector<std::uint32_t>& order, const std::vector<std::uint6
     for (std::uint32_t i : order) sorted[from[(key_of[i] >> shift) & kMask]++] = i;
     order.swap(sorted);
   }
+  return true;
 }
 
-/// Integers in the order of the numbers.
-std::uint64_t ordered_bits(double number) {
-  const auto bits = std::bit_cast<std::uint64_t>(number);
-  return (bits >> 63) != 0 ? ~bits : bits | (std::uint64_t{1} << 63);
-}
+namespace {
 
 OffsetIndex index_with_obstacles(const Instance& instance) {
   OffsetIndex index(instance.ranks);
@@ -110,16 +118,24 @@ bool fill_gaps(const Instance& instance, std::span<const std::uint32_t> order, W
 }  // namespace
 
 std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key) {
+  const Limits limits;
+  const Race race{~std::uint32_t{0}};
+  WorkMeter unlimited(limits, ~std::uint64_t{0}, race, 0);
+  return sorted_order(instance, key, unlimited);
+}
+
+std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkMeter& meter) {
   std::vector<std::uint32_t> order(instance.pieces.size());
   std::iota(order.begin(), order.end(), 0u);
   std::vector<std::uint64_t> keys(order.size());
   const auto sort_by = [&](const auto& key_of) {
     std::transform(instance.pieces.begin(), instance.pieces.end(), keys.begin(), key_of);
-    sort_stably(order, keys);
+    sort_by_keys(order, keys, meter);
   };
   sort_by([](const Piece& piece) { return piece.birth; });
-  sort_by([](const Piece& piece) { return ~piece.duration; });
-  sort_by([](const Piece& piece) { return ~piece.size; });
+  if (!meter.out()) sort_by([](const Piece& piece) { return ~piece.duration; });
+  if (!meter.out()) sort_by([](const Piece& piece) { return ~piece.size; });
+  if (meter.out()) return order;
   sort_by([key](const Piece& piece) { return ordered_bits(leading_key(piece, key)); });
   return order;
 }
@@ -145,7 +161,8 @@ bool place_in_order(const Instance& instance, std::span<const std::uint32_t> ord
 /// height of its lower neighbour.
 bool place_on_terrain(const Instance& instance, std::span<const std::uint32_t> order, Terrain& terrain,
                       WorkMeter& meter, Draft& draft) {
-  Containment waiting(instance, order);
+  Containment waiting(instance, order, meter);
+  if (meter.out()) return false;
   for (std::size_t left = order.size(); left > 0;) {
     const Plateau plateau = terrain.lowest();
     std::uint64_t work = 16;

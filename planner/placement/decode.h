@@ -33,6 +33,13 @@ enum class Key { kSize, kArea, kDuration, kBirth, kEnd };
 /// later ends first. For kBirth wrapped pieces come before all, since they are alive when the iteration
 /// begins.
 std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key);
+/// The same, in any order once the meter stops it.
+std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkMeter& meter);
+
+/// Sorts indices by their keys, least first, equals as they stand. False, in any order, when the meter
+/// stopped it.
+bool sort_by_keys(std::vector<std::uint32_t>& order, const std::vector<std::uint64_t>& key_of,
+                  WorkMeter& meter);
 
 /// Places pieces one by one where they fit among those before them, and in their gaps. A piece with gaps
 /// takes the first fit whatever `fit` says. False when the meter stopped it.

@@ -37,8 +37,9 @@ struct Cuts {
   std::vector<std::vector<std::uint32_t>> stretches;  ///< pieces, ascending in birth
 };
 
-/// Cuts where at most `most` pieces cross.
-Cuts cut(const Instance& instance, const std::vector<std::uint32_t>& crossing, std::uint32_t most) {
+/// Cuts where at most `most` pieces cross. Not to be used if the meter is out after it.
+Cuts cut(const Instance& instance, const std::vector<std::uint32_t>& crossing, std::uint32_t most,
+         WorkMeter& meter) {
   Cuts cuts;
   std::vector<std::uint32_t> stretch_of(instance.ranks, 0);
   for (std::uint32_t rank = 0; rank < instance.ranks; ++rank) {
@@ -47,6 +48,7 @@ Cuts cut(const Instance& instance, const std::vector<std::uint32_t>& crossing, s
   }
   cuts.stretches.resize(cuts.begins.size());
   for (std::uint32_t i = 0; i < instance.pieces.size(); ++i) {
+    if (i % kStretch == 0 && !meter.spend(2 * std::uint64_t{kStretch})) break;
     const Life& life = instance.pieces[i].life;
     if (life.wrapped_end != 0 || stretch_of[life.begin] != stretch_of[life.end - 1]) {
       cuts.crossing.push_back(i);
@@ -69,9 +71,9 @@ std::optional<Cuts> choose_cuts(const Instance& instance, WorkMeter& meter) {
   std::uint32_t high = *std::max_element(crossing.begin(), crossing.end());
   std::optional<Cuts> best;
   while (low <= high) {
-    if (!meter.spend(2 * instance.pieces.size())) return std::nullopt;
     const std::uint32_t middle = low + (high - low) / 8;  // good cuts are low ones
-    Cuts cuts = cut(instance, crossing, middle);
+    Cuts cuts = cut(instance, crossing, middle, meter);
+    if (meter.out()) return std::nullopt;
     if (cuts.crossing.size() > instance.pieces.size() / 8) {
       if (middle == low) break;
       high = middle - 1;
@@ -105,11 +107,14 @@ Instance part_of(const Instance& whole, const std::vector<std::uint32_t>& pieces
 
 /// How high what crosses reaches, over all of time.
 std::vector<std::uint64_t> heights_over_time(const Instance& instance,
-                                             const std::vector<std::uint32_t>& pieces, const Draft& draft) {
+                                             const std::vector<std::uint32_t>& pieces, const Draft& draft,
+                                             WorkMeter& meter) {
   std::vector<std::uint32_t> by_top(pieces.size());
   std::iota(by_top.begin(), by_top.end(), 0u);
   const auto top = [&](std::uint32_t i) { return draft.offsets[i] + instance.pieces[pieces[i]].size; };
-  std::sort(by_top.begin(), by_top.end(), [&](std::uint32_t a, std::uint32_t b) { return top(a) > top(b); });
+  std::vector<std::uint64_t> keys(pieces.size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) keys[i] = ~top(i);
+  sort_by_keys(by_top, keys, meter);
   std::vector<std::uint64_t> heights(instance.ranks, instance.floor);
   std::vector<std::uint32_t> next(instance.ranks + 1);  // the first rank from here on that nobody painted
   std::iota(next.begin(), next.end(), 0u);
@@ -171,7 +176,7 @@ Skyline skyline_of(const std::vector<std::uint64_t>& heights, std::uint32_t begi
 bool place_stretch(Stretch& stretch, Key key, WorkMeter& meter) {
   Terrain terrain(stretch.instance.ranks, stretch.skyline);
   stretch.draft.offsets.assign(stretch.instance.pieces.size(), 0);
-  return place_on_terrain(stretch.instance, sorted_order(stretch.instance, key), terrain, meter,
+  return place_on_terrain(stretch.instance, sorted_order(stretch.instance, key, meter), terrain, meter,
                           stretch.draft);
 }
 
@@ -184,8 +189,9 @@ bool place_folded(const Instance& instance, Key key, WorkMeter& meter, Draft& dr
   if (!cuts) return false;
   Draft bottom;
   const Instance crossing = part_of(instance, cuts->crossing, 0, instance.ranks);
-  if (!place_lowest_first(crossing, sorted_order(crossing, key), meter, bottom)) return false;
-  const std::vector<std::uint64_t> heights = heights_over_time(instance, cuts->crossing, bottom);
+  if (!place_lowest_first(crossing, sorted_order(crossing, key, meter), meter, bottom)) return false;
+  const std::vector<std::uint64_t> heights = heights_over_time(instance, cuts->crossing, bottom, meter);
+  if (meter.out()) return false;
   std::vector<std::uint64_t> offsets(instance.pieces.size(), 0);
   std::uint64_t height = std::max(instance.floor, bottom.height);
   for (std::size_t i = 0; i < cuts->crossing.size(); ++i) offsets[cuts->crossing[i]] = bottom.offsets[i];

@@ -14,7 +14,8 @@ namespace stowage::planner::placement {
 namespace {
 
 /// Members of the first round that no work limit stops, so that there is always a result, and a good one as a
-/// rule: the online one, the folded one and a lowest-first, all near O(n log n).
+/// rule: the online one, the folded one and a lowest-first, all near O(n log n). Among obstacles only the
+/// first.
 constexpr std::size_t kUnlimited = 3;
 /// Pieces from which on cutting time pays.
 constexpr std::size_t kWorthFolding = 20'000;
@@ -29,13 +30,13 @@ struct Placed {
 
 Member in_order(const Instance& instance, const char* name, Key key, Fit fit) {
   return {name, [&instance, key, fit](WorkMeter& meter, Draft& draft) {
-            return place_in_order(instance, sorted_order(instance, key), fit, meter, draft);
+            return place_in_order(instance, sorted_order(instance, key, meter), fit, meter, draft);
           }};
 }
 
 Member lowest_first(const Instance& instance, const char* name, Key key) {
   return {name, [&instance, key](WorkMeter& meter, Draft& draft) {
-            return place_lowest_first(instance, sorted_order(instance, key), meter, draft);
+            return place_lowest_first(instance, sorted_order(instance, key, meter), meter, draft);
           }};
 }
 
@@ -76,19 +77,20 @@ std::vector<Member> first_round(const Instance& instance, const GreedyOptions& o
 }
 
 /// Pieces from the bottom up: first-fit by it gives a placement that is no higher anywhere it matters.
-std::vector<std::uint32_t> order_by_offset(const Draft& draft) {
+std::vector<std::uint32_t> order_by_offset(const Draft& draft, WorkMeter& meter) {
   std::vector<std::uint32_t> order(draft.offsets.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return draft.offsets[a] < draft.offsets[b]; });
+  sort_by_keys(order, draft.offsets, meter);
   return order;
 }
 
-Member booster(const Instance& instance, const Draft& best, const char* name,
-               const std::vector<std::uint32_t>& order, std::uint64_t seed, BoostBy by, int patience) {
-  return {name, [&instance, &best, order, seed, by, patience](WorkMeter& meter, Draft& draft) {
+/// Without a key, by the offsets of the best draft.
+Member booster(const Instance& instance, const Draft& best, const char* name, std::optional<Key> key,
+               std::uint64_t seed, BoostBy by, int patience) {
+  return {name, [&instance, &best, key, seed, by, patience](WorkMeter& meter, Draft& draft) {
             draft = best;
-            boost(instance, order, seed, meter, draft, by, patience);
+            auto order = key ? sorted_order(instance, *key, meter) : order_by_offset(best, meter);
+            if (!meter.out()) boost(instance, std::move(order), seed, meter, draft, by, patience);
             return true;
           }};
 }
@@ -96,26 +98,21 @@ Member booster(const Instance& instance, const Draft& best, const char* name,
 std::vector<Member> second_round(const Instance& instance, const Draft& best, const GreedyOptions& options) {
   const bool lowest = options.lowest_first && instance.flat();
   const int patience = instance.flat() ? options.patience : options.patience / 10;
-  const auto by_size = sorted_order(instance, Key::kSize);
-  const auto by_area = sorted_order(instance, Key::kArea);
-  const auto by_lifetime = sorted_order(instance, Key::kDuration);
-  const auto by_birth = sorted_order(instance, Key::kBirth);
-  const auto by_offset = order_by_offset(best);
   std::vector<Member> members;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     if (lowest) {
-      for (const auto& [name, order] : {std::pair{"boost-lowest/lifetime", &by_lifetime},
-                                        {"boost-lowest/area", &by_area},
-                                        {"boost-lowest/birth", &by_birth},
-                                        {"boost-lowest/size", &by_size}})
-        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kLowestFirst, patience));
+      for (const auto& [name, key] : {std::pair{"boost-lowest/lifetime", Key::kDuration},
+                                      {"boost-lowest/area", Key::kArea},
+                                      {"boost-lowest/birth", Key::kBirth},
+                                      {"boost-lowest/size", Key::kSize}})
+        members.push_back(booster(instance, best, name, key, seed, BoostBy::kLowestFirst, patience));
     }
     if (options.first_fit || !lowest) {
-      for (const auto& [name, order] : {std::pair{"boost/size", &by_size},
-                                        {"boost/area", &by_area},
-                                        {"boost/lifetime", &by_lifetime},
-                                        {"boost/best", &by_offset}})
-        members.push_back(booster(instance, best, name, *order, seed, BoostBy::kFirstFit, patience));
+      for (const auto& [name, key] : {std::pair{"boost/size", std::optional(Key::kSize)},
+                                      {"boost/area", std::optional(Key::kArea)},
+                                      {"boost/lifetime", std::optional(Key::kDuration)},
+                                      {"boost/best", std::optional<Key>()}})
+        members.push_back(booster(instance, best, name, key, seed, BoostBy::kFirstFit, patience));
     }
   }
   return members;
@@ -132,8 +129,8 @@ std::uint64_t goal_of(const Problem& problem, const Instance& instance, bool las
 std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options) {
   const std::vector<Member> members = first_round(instance, options);
   const std::uint64_t limit = options.limits.work_limit;
-  auto first =
-      run_portfolio(instance, members, options.limits, limit / members.size(), kUnlimited, options.threads);
+  auto first = run_portfolio(instance, members, options.limits, limit / members.size(),
+                             instance.flat() ? kUnlimited : 1, options.threads);
   if (!first) return std::nullopt;
   Placed placed{std::move(first->draft), members[first->winner].name, first->work};
   if (placed.draft.height <= instance.low_enough() || !options.boosting || options.limits.over())
@@ -149,12 +146,18 @@ std::optional<Placed> place_class(const Instance& instance, const GreedyOptions&
   return placed;
 }
 
+bool only_class(const Problem& problem, std::uint32_t own) {
+  return std::all_of(problem.items.begin(), problem.items.end(),
+                     [own](const Item& item) { return item.stream_class == own; });
+}
+
 /// What the classes other than `own` hold: all that is placed of `done`, what is fixed of the others, and
 /// their regions.
 std::vector<AddressRange> held_by_others(const Problem& problem, const Solution& solution,
                                          const std::vector<std::uint32_t>& done, std::uint32_t own) {
   std::vector<AddressRange> ranges;
   std::vector<AddressRange> all;
+  if (done.empty() && problem.regions.empty() && only_class(problem, own)) return ranges;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     const Item& item = problem.items[i];
     if (item.stream_class == own || !occupies(item)) continue;
@@ -194,32 +197,32 @@ Status check_obstacles(const Instance& instance) {
                    "; leave one of them without a fixed offset"};
 }
 
-/// Classes with fixed items first, since the others can give way; then the larger ones.
-std::vector<std::uint32_t> class_order(const Problem& problem) {
-  struct Rank {
-    std::uint32_t stream_class;
-    bool fixed;
-    std::uint64_t live;
-  };
-  std::vector<Rank> ranks;
-  for (std::uint32_t c : stream_classes(problem)) {
-    const bool fixed = std::any_of(problem.items.begin(), problem.items.end(),
-                                   [c](const Item& item) { return item.stream_class == c && item.fixed; });
-    ranks.push_back({c, fixed, max_live(problem, c).value()});
-  }
-  std::stable_sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) {
-    return a.fixed != b.fixed ? a.fixed : a.live > b.live;
+/// One instance for each stream class: those with fixed items first, since the others can give way; then the
+/// larger ones. Not to be used after a stop.
+std::vector<Instance> instances_of(const Problem& problem, const std::vector<std::uint32_t>& classes,
+                                   const Limits& limits) {
+  std::vector<Instance> instances;
+  for (std::uint32_t stream_class : classes)
+    instances.push_back(build_instance(problem, stream_class, {}, limits));
+  std::stable_sort(instances.begin(), instances.end(), [](const Instance& a, const Instance& b) {
+    return a.obstacles.empty() != b.obstacles.empty() ? b.obstacles.empty() : a.live > b.live;
   });
-  std::vector<std::uint32_t> classes;
-  classes.reserve(ranks.size());
-  for (const Rank& rank : ranks) classes.push_back(rank.stream_class);
-  return classes;
+  return instances;
 }
 
 Error over(const GreedyOptions& options) {
   if (options.limits.stop.stop_requested()) return Error{ErrorCode::kCancelled, "placement was cancelled"};
   return Error{ErrorCode::kTimeout,
                "placement ran out of time before its first result; raise the time limit"};
+}
+
+/// What lower_bound() says, from the instances.
+Bytes least_height(const Problem& problem, const std::vector<Instance>& instances) {
+  std::uint64_t least = 0;
+  for (const Instance& instance : instances) least += instance.live;
+  for (const Item& item : problem.items)
+    least = std::max(least, item.size.value() + (item.fixed ? item.fixed->value() : 0));
+  return Bytes(least);
 }
 
 /// Offsets of items that no class places: those that occupy nothing, and those that are fixed.
@@ -236,16 +239,20 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   if (Status status = check_problem(problem); !status) return status.error();
   Solution solution;
   place_given(problem, solution);
+  const std::vector<std::uint32_t> classes = stream_classes(problem);
+  std::vector<Instance> instances = instances_of(problem, classes, options.limits);
+  if (options.limits.stopped()) return over(options);
+  GreedyOptions own = options;
+  own.limits.work_limit = options.limits.work_limit / std::max<std::size_t>(classes.size(), 1);
+  solution.lower_bound = least_height(problem, instances);
   std::vector<std::uint32_t> done;
-  const std::vector<std::uint32_t> classes = class_order(problem);
-  for (std::uint32_t stream_class : classes) {
-    const auto taken = held_by_others(problem, solution, done, stream_class);
-    Instance instance = build_instance(problem, stream_class, taken);
-    instance.goal = goal_of(problem, instance, stream_class == classes.back(), options);
+  for (Instance& instance : instances) {
+    hold_ranges(instance, held_by_others(problem, solution, done, instance.stream_class));
+    instance.goal = goal_of(problem, instance, &instance == &instances.back(), options);
     if (Status status = check_obstacles(instance); !status) return status.error();
-    done.push_back(stream_class);
+    done.push_back(instance.stream_class);
     if (instance.pieces.empty()) continue;
-    const auto placed = place_class(instance, options);
+    const auto placed = place_class(instance, own);
     if (!placed) return over(options);
     for (std::size_t p = 0; p < instance.pieces.size(); ++p) {
       solution.offsets[instance.pieces[p].item] = Offset(placed->draft.offsets[p]);
@@ -255,7 +262,6 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   }
   solution.height = height_of(problem, solution.offsets);
   if (solution.technique.empty()) solution.technique = "given";
-  solution.lower_bound = lower_bound(problem);
   solution.proved_optimal = solution.height == solution.lower_bound;
   return solution;
 }

@@ -101,9 +101,8 @@ void append_parts(const Problem& problem, const Item& item, std::span<const Gap>
   add(from, item.death, 0, item.size.value());
 }
 
-/// Live bytes at their most, and nothing below the end of an obstacle, of a fixed item (already in `bound`)
-/// or the size of a piece.
-std::uint64_t bound_of(const Instance& instance) {
+/// Live bytes at their most.
+std::uint64_t most_live(const Instance& instance) {
   std::vector<std::int64_t> change(instance.ranks + 1, 0);
   const auto add_span = [&](std::uint32_t begin, std::uint32_t end, std::uint64_t size) {
     change[begin] += static_cast<std::int64_t>(size);
@@ -113,19 +112,15 @@ std::uint64_t bound_of(const Instance& instance) {
     add_span(life.begin, life.end, size);
     if (life.wrapped_end != 0) add_span(0, life.wrapped_end, size);
   };
-  std::uint64_t bound = instance.bound;
   for (const Piece& piece : instance.pieces) {
-    bound = std::max(bound, piece.size);
     if (piece.solid()) add(piece.life, piece.size);
   }
   for (const Part& part : instance.parts) add_span(part.begin, part.end, part.upper - part.lower);
-  for (const Obstacle& obstacle : instance.obstacles) {
-    add(obstacle.life, obstacle.size);
-    bound = std::max(bound, obstacle.offset + obstacle.size);
-  }
+  for (const Obstacle& obstacle : instance.obstacles) add(obstacle.life, obstacle.size);
   std::int64_t live = 0;
-  for (std::int64_t step : change) bound = std::max(bound, static_cast<std::uint64_t>(live += step));
-  return bound;
+  std::uint64_t most = 0;
+  for (std::int64_t step : change) most = std::max(most, static_cast<std::uint64_t>(live += step));
+  return most;
 }
 
 bool always_there(const Life& life, std::uint32_t ranks) {
@@ -168,15 +163,31 @@ void take_for_solid(Instance& instance) {
 
 }  // namespace
 
+void hold_ranges(Instance& instance, std::span<const AddressRange> taken) {
+  std::uint64_t held = 0;
+  for (const AddressRange& range : taken) {
+    instance.obstacles.push_back({Life{0, instance.ranks, 0}, range.begin, range.end - range.begin});
+    held += range.end - range.begin;
+  }
+  if (!taken.empty()) instance.bound = std::max({instance.bound, instance.live + held, taken.back().end});
+  instance.floor = 0;
+  instance.floor_obstacles = 0;
+  raise_floor(instance);
+}
+
 Instance build_instance(const Problem& problem, std::uint32_t stream_class,
-                        std::span<const AddressRange> taken) {
+                        std::span<const AddressRange> taken, const Limits& limits) {
+  constexpr std::size_t kLookEvery = 1u << 16;  // items
   Instance instance;
+  instance.stream_class = stream_class;
+  if (limits.stopped()) return instance;
   const TimeAxis axis = axis_of(problem, stream_class);
   instance.ranks = axis.count() - 1;
   const bool alone = problem.regions.empty() && stream_classes(problem).size() == 1;
   std::size_t next_gap = 0;
   std::vector<Part> parts;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    if (i % kLookEvery == 0 && limits.stopped()) return instance;
     const Item& item = problem.items[i];
     if (item.stream_class != stream_class || !occupies(item)) continue;
     const Life life = compress(problem, item, axis);
@@ -197,11 +208,11 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
                                static_cast<std::uint32_t>(parts.size())});
     instance.parts.insert(instance.parts.end(), parts.begin(), parts.end());
   }
-  for (const AddressRange& range : taken) {
-    instance.obstacles.push_back({Life{0, instance.ranks, 0}, range.begin, range.end - range.begin});
-  }
-  raise_floor(instance);
-  instance.bound = bound_of(instance);
+  if (limits.stopped()) return instance;
+  instance.live = most_live(instance);
+  instance.bound = std::max(instance.bound, instance.live);
+  for (const Piece& piece : instance.pieces) instance.bound = std::max(instance.bound, piece.size);
+  hold_ranges(instance, taken);
   if (!alone) take_for_solid(instance);
   return instance;
 }

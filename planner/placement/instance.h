@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "planner/placement/problem.h"
+#include "planner/placement/work.h"
 
 namespace stowage::planner::placement {
 
@@ -72,7 +73,9 @@ struct Instance {
   /// another class's, which must not share the address; then only the bound knows of gaps.
   std::vector<Part> parts;
   std::vector<Obstacle> obstacles;  ///< in place before any piece, by offset
+  std::uint32_t stream_class = 0;
   std::uint32_t ranks = 0;          ///< number of ranks; every span lies in [0, ranks)
+  std::uint64_t live = 0;           ///< most live bytes of the class, fixed items included
   std::uint64_t bound = 0;          ///< no placement of pieces and obstacles is lower, in bytes
   std::uint64_t goal = 0;           ///< a placement this low will do, if that is above the bound
   std::uint64_t floor = 0;          ///< [0, floor) is held by obstacles at all times, in bytes
@@ -99,8 +102,12 @@ struct Instance {
 };
 
 /// The items of `stream_class` that occupy anything, with `taken` (ascending, disjoint) held by others at all
-/// times.
+/// times. Once `limits` say stop it returns early, with an instance that is not to be used; its other limits
+/// are not looked at.
 Instance build_instance(const Problem& problem, std::uint32_t stream_class,
-                        std::span<const AddressRange> taken);
+                        std::span<const AddressRange> taken, const Limits& limits = {});
+
+/// Adds such ranges to an instance that has none.
+void hold_ranges(Instance& instance, std::span<const AddressRange> taken);
 
 }  // namespace stowage::planner::placement

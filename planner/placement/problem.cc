@@ -1,6 +1,7 @@
 #include "planner/placement/problem.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace stowage::planner::placement {
@@ -131,13 +132,13 @@ Bytes height_of(const Problem& problem, const std::vector<Offset>& offsets) {
 }
 
 std::vector<std::uint32_t> stream_classes(const Problem& problem) {
-  std::vector<std::uint32_t> classes;
+  std::set<std::uint32_t> classes;
+  const Item* last = nullptr;
   for (const Item& item : problem.items) {
-    if (classes.empty() || classes.back() != item.stream_class) classes.push_back(item.stream_class);
+    if (last == nullptr || last->stream_class != item.stream_class) classes.insert(item.stream_class);
+    last = &item;
   }
-  std::sort(classes.begin(), classes.end());
-  classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-  return classes;
+  return {classes.begin(), classes.end()};
 }
 
 }  // namespace stowage::planner::placement

@@ -22,7 +22,7 @@ class Stages {
   Stages(const Instance& instance, Draft draft, const RefineOptions& options)
       : instance_(instance), options_(options), unit_(unit_of(instance)) {
     refined_.draft = std::move(draft);
-    refined_.bound = options.techniques.proofs ? clique_bound(instance) : instance.bound;
+    refined_.bound = options.techniques.proofs ? clique_bound(instance, options.limits) : instance.bound;
   }
 
   Refined run() {
@@ -61,8 +61,8 @@ class Stages {
 
   void take(Draft&& draft, const char* technique) {
     if (draft.offsets.empty() || draft.height >= refined_.draft.height) return;
+    if (options_.on_better && !options_.on_better(draft, technique)) return;
     refined_.draft = std::move(draft);
-    if (options_.on_better) options_.on_better(refined_.draft, technique);
   }
 
   search::PortfolioOptions portfolio() const {

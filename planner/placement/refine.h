@@ -21,8 +21,9 @@ struct RefineOptions {
   Techniques techniques;
   search::SearchOptions search;
   std::optional<std::uint64_t> capacity;  ///< bytes: the first placement within it will do
-  /// Called with each better draft and what made it. May be empty.
-  std::function<void(const Draft&, const std::string&)> on_better;
+  /// Called with each better draft and what made it; says whether it is good, as a draft that is not will be
+  /// dropped. May be empty.
+  std::function<bool(const Draft&, const std::string&)> on_better;
 };
 
 struct Refined {

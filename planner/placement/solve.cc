@@ -36,6 +36,7 @@ Limits limits_of(const PlaceOptions& options) {
   limits.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                        std::chrono::duration<double>(options.time_limit_s));
   limits.stop = options.stop;
+  limits.on_look = options.on_look;
   return limits;
 }
 
@@ -86,7 +87,6 @@ class Solver {
     if (!done()) improve();
     if (!fits(problem_, best_)) explain();
     if (options_.stop.stop_requested()) return Error{ErrorCode::kCancelled, "placement was cancelled"};
-    if (Status status = validate_placement(problem_, best_); !status) return status.error();
     return best_;
   }
 
@@ -99,6 +99,7 @@ class Solver {
     greedy.boosting = options_.techniques.boosting && !exact_comes_first();
     Result<Solution> placed = place_greedily(problem_, greedy);
     if (!placed) return placed.error();
+    if (Status status = validate_placement(problem_, *placed, limits_); !status) return status.error();
     best_ = *std::move(placed);
     show();
     return {};
@@ -139,19 +140,16 @@ class Solver {
   }
 
   void improve_one(std::uint32_t stream_class) {
-    const Instance instance = build_instance(problem_, stream_class, other_regions(stream_class));
-    if (instance.pieces.empty()) return;
+    const Instance instance = build_instance(problem_, stream_class, other_regions(stream_class), limits_);
+    if (limits_.stopped() || instance.pieces.empty()) return;
     RefineOptions refine = refine_options();
     refine.on_better = [&](const Draft& draft, const std::string& technique) {
       Solution better = best_;
       for (std::size_t p = 0; p < instance.pieces.size(); ++p)
         better.offsets[instance.pieces[p].item] = Offset(draft.offsets[p]);
       better.height = height_of(problem_, better.offsets);
-      if (better.height >= best_.height) return;
       better.technique = technique;
-      better.proved_optimal = better.height == better.lower_bound;
-      best_ = std::move(better);
-      show();
+      return take(std::move(better));
     };
     Draft draft;
     for (const Piece& piece : instance.pieces) draft.offsets.push_back(best_.offsets[piece.item].value());
@@ -186,15 +184,23 @@ class Solver {
       best_.work += placed->work;
     }
     best_.lower_bound = std::min(best_.height, std::max(best_.lower_bound, Bytes(bound)));
-    stacked.height = height_of(problem_, stacked.offsets);
-    if (stacked.height < best_.height) {
-      best_.offsets = std::move(stacked.offsets);
-      best_.height = stacked.height;
-      best_.technique = "stacked streams";
-    }
-    best_.lower_bound = std::min(best_.lower_bound, best_.height);
     best_.proved_optimal = best_.height == best_.lower_bound;
+    stacked.height = height_of(problem_, stacked.offsets);
+    stacked.lower_bound = best_.lower_bound;
+    stacked.work = best_.work;
+    stacked.technique = "stacked streams";
+    take(std::move(stacked));
+  }
+
+  /// Takes a placement over if it is lower and the validator has nothing against it, and says whether it did.
+  /// So a defect of a technique costs what it found and no more.
+  bool take(Solution better) {
+    if (better.height >= best_.height || !validate_placement(problem_, better, limits_)) return false;
+    better.lower_bound = std::min(better.lower_bound, better.height);
+    better.proved_optimal = better.height == better.lower_bound;
+    best_ = std::move(better);
     show();
+    return true;
   }
 
   void explain() {

@@ -1,12 +1,16 @@
 #include "planner/placement/validator.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "planner/placement/long_sort.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -14,6 +18,11 @@ namespace {
 Error rejected(const std::string& what) {
   return Error{ErrorCode::kInvalidPlan, "placement rejected: " + what + "; it must not be used"};
 }
+
+Error cancelled() { return Error{ErrorCode::kCancelled, "placement was cancelled"}; }
+
+/// Events between two looks at the stop.
+constexpr std::size_t kLookEvery = 1u << 14;
 
 std::string name(std::size_t item) { return "item " + std::to_string(item); }
 
@@ -67,27 +76,39 @@ Status check_gaps(const Problem& problem) {
   return {};
 }
 
-/// Addresses [low, high) that begin or end to be in use at a time. Ends sort before begins, since stretches
-/// are half-open.
+/// An item uses the addresses [low, high).
+struct Use {
+  std::uint64_t low, high;
+  std::size_t item;
+};
+
+/// A use begins or ends. Ends sort before begins, since stretches are half-open.
 struct Event {
   std::uint64_t time;
+  std::uint32_t use;
   bool begins;
-  std::size_t item;
-  std::uint64_t low, high;
   friend bool operator<(const Event& a, const Event& b) {
-    return std::tie(a.time, a.begins, a.item) < std::tie(b.time, b.begins, b.item);
+    return std::tie(a.time, a.begins, a.use) < std::tie(b.time, b.begins, b.use);
   }
+};
+
+/// All that is used, and when.
+struct Account {
+  std::vector<Use> uses;
+  std::vector<Event> events;
 };
 
 /// Notes that `item` uses its bytes [lower, upper) during [from, to) of the unwrapped axis.
 void add_use(const Problem& problem, const Solution& solution, std::size_t item, std::uint64_t from,
-             std::uint64_t to, std::uint64_t lower, std::uint64_t upper, std::vector<Event>& events) {
+             std::uint64_t to, std::uint64_t lower, std::uint64_t upper, Account& account) {
   if (from >= to || lower >= upper) return;
   const std::uint64_t base = solution.offsets[item].value();
   const auto add = [&](std::uint64_t begin, std::uint64_t end) {
     if (begin == end) return;
-    events.push_back({begin, true, item, base + lower, base + upper});
-    events.push_back({end, false, item, base + lower, base + upper});
+    const auto use = static_cast<std::uint32_t>(account.uses.size());
+    account.uses.push_back({base + lower, base + upper, item});
+    account.events.push_back({begin, use, true});
+    account.events.push_back({end, use, false});
   };
   const std::uint64_t period = problem.period;
   if (period == 0 || to <= period) {
@@ -100,64 +121,58 @@ void add_use(const Problem& problem, const Solution& solution, std::size_t item,
   }
 }
 
-/// Each item's life cut at its gaps.
-std::vector<Event> events_of(const Problem& problem, const Solution& solution) {
-  std::vector<Event> events;
-  events.reserve(2 * problem.items.size() + 4 * problem.gaps.size());
+/// Each item's life cut at its gaps; events in no order.
+Status take_account(const Problem& problem, const Solution& solution, const Limits& limits,
+                    Account& account) {
+  const std::size_t uses = problem.items.size() + 2 * problem.gaps.size();
+  if (uses > std::numeric_limits<std::uint32_t>::max() / 2) return rejected("it has too many items");
+  account.uses.reserve(uses);
+  account.events.reserve(2 * uses);
   std::size_t g = 0;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    if (i % kLookEvery == 0 && limits.stopped()) return cancelled();
     const Item& item = problem.items[i];
     std::uint64_t from = item.birth;
     for (; g < problem.gaps.size() && problem.gaps[g].item == i; ++g) {
       const Gap& gap = problem.gaps[g];
-      add_use(problem, solution, i, from, gap.begin, 0, item.size.value(), events);
-      add_use(problem, solution, i, gap.begin, gap.end, gap.lower.value(), gap.upper.value(), events);
+      add_use(problem, solution, i, from, gap.begin, 0, item.size.value(), account);
+      add_use(problem, solution, i, gap.begin, gap.end, gap.lower.value(), gap.upper.value(), account);
       from = gap.end;
     }
-    add_use(problem, solution, i, from, item.death, 0, item.size.value(), events);
-  }
-  std::sort(events.begin(), events.end());
-  return events;
-}
-
-/// Keeps the addresses in use, disjoint, by where they begin; each newcomer is compared with its two
-/// neighbours.
-Status sweep_time(const std::vector<Event>& events) {
-  struct Use {
-    std::uint64_t high;
-    std::size_t item;
-  };
-  std::map<std::uint64_t, Use> live;
-  const auto shared = [](const Event& event, std::size_t other) {
-    return rejected(name(event.item) + " and " + name(other) + " share bytes at time " +
-                    std::to_string(event.time));
-  };
-  for (const Event& event : events) {
-    if (!event.begins) {
-      live.erase(event.low);
-      continue;
-    }
-    const auto above = live.lower_bound(event.low);
-    if (above != live.end() && above->first < event.high) return shared(event, above->second.item);
-    if (above != live.begin() && std::prev(above)->second.high > event.low)
-      return shared(event, std::prev(above)->second.item);
-    live.emplace_hint(above, event.low, Use{event.high, event.item});
+    add_use(problem, solution, i, from, item.death, 0, item.size.value(), account);
   }
   return {};
 }
 
-/// What is used at any time, lowest first.
-std::vector<Event> uses_by_address(std::vector<Event> events) {
-  events.erase(std::remove_if(events.begin(), events.end(), [](const Event& event) { return !event.begins; }),
-               events.end());
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.low < b.low; });
-  return events;
+/// Keeps the addresses in use, disjoint, by where they begin; each newcomer is compared with its two
+/// neighbours.
+Status sweep_time(const Account& account, const Limits& limits) {
+  std::map<std::uint64_t, const Use*> live;
+  std::size_t seen = 0;
+  for (const Event& event : account.events) {
+    if (seen++ % kLookEvery == 0 && limits.stopped()) return cancelled();
+    const Use& use = account.uses[event.use];
+    if (!event.begins) {
+      live.erase(use.low);
+      continue;
+    }
+    const auto shared = [&](const Use& other) {
+      return rejected(name(use.item) + " and " + name(other.item) + " share bytes at time " +
+                      std::to_string(event.time));
+    };
+    const auto above = live.lower_bound(use.low);
+    if (above != live.end() && above->first < use.high) return shared(*above->second);
+    if (above != live.begin() && std::prev(above)->second->high > use.low)
+      return shared(*std::prev(above)->second);
+    live.emplace_hint(above, use.low, &use);
+  }
+  return {};
 }
 
-/// Sweeps addresses upwards, keeping the use that reaches highest so far.
-Status sweep_addresses(const Problem& problem, const std::vector<Event>& uses) {
-  const Event* highest = nullptr;
-  for (const Event& use : uses) {
+/// Sweeps addresses upwards, keeping the use that reaches highest so far. Requires: uses are in order.
+Status sweep_addresses(const Problem& problem, const std::vector<Use>& uses) {
+  const Use* highest = nullptr;
+  for (const Use& use : uses) {
     // As long as no two classes met, all that ends above this address is of one class, that of `highest`.
     if (highest != nullptr && use.low < highest->high &&
         problem.items[use.item].stream_class != problem.items[highest->item].stream_class) {
@@ -169,11 +184,17 @@ Status sweep_addresses(const Problem& problem, const std::vector<Event>& uses) {
   return {};
 }
 
+/// True if anything is told apart by stream class.
+bool has_streams(const Problem& problem) {
+  const auto other = [&](const Item& item) { return item.stream_class != problem.items[0].stream_class; };
+  return !problem.regions.empty() || std::any_of(problem.items.begin(), problem.items.end(), other);
+}
+
 /// No item within addresses of another class.
-Status check_regions(const Problem& problem, const std::vector<Event>& uses) {
+Status check_regions(const Problem& problem, const std::vector<Use>& uses) {
   for (const Region& region : problem.regions) {
     const std::uint64_t begin = region.begin.value(), end = begin + region.size.value();
-    for (const Event& use : uses) {
+    for (const Use& use : uses) {
       if (problem.items[use.item].stream_class != region.stream_class && use.low < end && begin < use.high)
         return rejected(name(use.item) + " lies in a region of another stream");
     }
@@ -183,7 +204,7 @@ Status check_regions(const Problem& problem, const std::vector<Event>& uses) {
 
 }  // namespace
 
-Status validate_placement(const Problem& problem, const Solution& solution) {
+Status validate_placement(const Problem& problem, const Solution& solution, const Limits& limits) {
   if (solution.offsets.size() != problem.items.size())
     return rejected("it has offsets for another number of items");
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
@@ -191,11 +212,16 @@ Status validate_placement(const Problem& problem, const Solution& solution) {
   }
   if (Status status = check_gaps(problem); !status) return status;
   if (Status status = check_height(problem, solution); !status) return status;
-  std::vector<Event> events = events_of(problem, solution);
-  if (Status status = sweep_time(events); !status) return status;
-  const std::vector<Event> uses = uses_by_address(std::move(events));
-  if (Status status = sweep_addresses(problem, uses); !status) return status;
-  return check_regions(problem, uses);
+  const auto stopped = [&] { return limits.stopped(); };
+  Account account;
+  if (Status status = take_account(problem, solution, limits, account); !status) return status;
+  if (!sort_unless(account.events, std::less<>(), stopped)) return cancelled();
+  if (Status status = sweep_time(account, limits); !status) return status;
+  if (!has_streams(problem)) return {};
+  const auto lower = [](const Use& a, const Use& b) { return a.low < b.low; };
+  if (!sort_unless(account.uses, lower, stopped)) return cancelled();
+  if (Status status = sweep_addresses(problem, account.uses); !status) return status;
+  return check_regions(problem, account.uses);
 }
 
 Status validate(const Problem& problem, const Solution& solution) {

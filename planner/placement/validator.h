@@ -5,6 +5,7 @@
 #pragma once
 
 #include "planner/placement/problem.h"
+#include "planner/placement/work.h"
 
 namespace stowage::planner::placement {
 
@@ -15,7 +16,9 @@ namespace stowage::planner::placement {
 /// is rejected too.
 [[nodiscard]] Status validate(const Problem& problem, const Solution& solution);
 
-/// The same but for the capacity: for a placement that is known not to fit it.
-[[nodiscard]] Status validate_placement(const Problem& problem, const Solution& solution);
+/// The same but for the capacity: for a placement that is known not to fit it. Error besides: kCancelled once
+/// `limits` say stop; its other limits are not looked at.
+[[nodiscard]] Status validate_placement(const Problem& problem, const Solution& solution,
+                                        const Limits& limits = {});
 
 }  // namespace stowage::planner::placement

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 
 namespace stowage::planner::placement {
@@ -18,10 +19,17 @@ struct Limits {
   std::uint64_t work_limit = 400'000'000;  ///< placed items looked at; about 1 ns each
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::stop_token stop;
+  /// Called at each look at the stop token, from any thread, so that tests and benchmarks can see how far
+  /// apart these are. May be empty.
+  std::function<void()> on_look;
 
+  [[nodiscard]] bool stopped() const {
+    if (on_look) on_look();
+    return stop.stop_requested();
+  }
   [[nodiscard]] bool over() const {
-    return stop.stop_requested() || (deadline != std::chrono::steady_clock::time_point::max() &&
-                                     std::chrono::steady_clock::now() >= deadline);
+    return stopped() || (deadline != std::chrono::steady_clock::time_point::max() &&
+                         std::chrono::steady_clock::now() >= deadline);
   }
 };
 
