@@ -36,7 +36,10 @@ std::string output_of(const PlaceArguments& arguments) {
 Status write_offsets(const std::string& output, const placement::CsvTable& table,
                      const placement::Solution& solution) {
   const std::string text = placement::to_csv(table, solution.offsets);
-  if (output != "-") return format::write_file(output, std::as_bytes(std::span(text)));
+  if (output != "-") {
+    const Status written = format::write_file(output, std::as_bytes(std::span(text)));
+    return written ? written : Error{written.error().code, output + ": " + written.error().message};
+  }
   if (!(std::cout << text << std::flush)) return Error{ErrorCode::kIo, "standard output cannot be written"};
   return {};
 }

@@ -68,6 +68,11 @@ struct Raw {
   std::vector<std::string> with, without;
 };
 
+/// A validator: what is wrong with the text of an amount; empty if nothing. Conversion would wrap it round.
+std::string no_sign(std::string& text) {
+  return text.empty() || text.front() == '-' ? text + " is not an amount" : std::string();
+}
+
 void add_files(CLI::App& app, PlaceArguments& arguments) {
   app.add_option("problem", arguments.problem,
                  "CSV with the columns id,lower,upper,size, or a recorded .stowtrace; see docs/placement.md")
@@ -87,6 +92,7 @@ void add_limits(CLI::App& app, Raw& raw) {
   PlaceOptions& options = raw.arguments.options;
   app.add_option("-c,--capacity", raw.capacity,
                  "bytes that must do, such as 1048576 or 80GiB; default: the least")
+      ->check(CLI::Validator(no_sign, ""))
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-t,--time-limit", options.time_limit_s, "seconds")
       ->check(CLI::Range(1e-3, 1e6))
@@ -94,7 +100,9 @@ void add_limits(CLI::App& app, Raw& raw) {
   app.add_option("--work-limit", options.work_limit,
                  "steps, about 1 ns each: the result is then the same on every machine")
       ->check(CLI::PositiveNumber);
-  app.add_option("--seed", options.seed, "another seed is another search")->capture_default_str();
+  app.add_option("--seed", options.seed, "another seed is another search")
+      ->check(CLI::Validator(no_sign, ""))
+      ->capture_default_str();
   app.add_option("--threads", options.threads, "threads at once; 0: all processors")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -132,6 +140,8 @@ Result<std::optional<PlaceArguments>> parse_place_arguments(int argc, char** arg
   } catch (const CLI::ParseError& error) {
     return Error{ErrorCode::kInvalidArgument, std::string(error.what()) + "; see stowage place --help"};
   }
+  if (raw.capacity > planner::placement::kMaxTotalBytes)
+    return Error{ErrorCode::kInvalidArgument, "--capacity is more than 2^62 bytes, which nothing needs"};
   set(raw.without, false, options);
   set(raw.with, true, options);
   if (app.count("--capacity") != 0) raw.arguments.capacity = Bytes(raw.capacity);

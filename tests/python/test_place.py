@@ -84,6 +84,10 @@ def test_techniques_can_be_left_out_and_brought_in(techniques):
 @pytest.mark.parametrize("arguments, complaint", [
     ([], "problem is required"),
     ([str(A), "--capacity", "much"], "--capacity"),
+    ([str(A), "--capacity", "-5"], "--capacity: -5 is not an amount"),
+    ([str(A), "--capacity", "9EiB"], "--capacity is more than 2^62 bytes"),
+    ([str(A), "--seed", "-1"], "--seed: -1 is not an amount"),
+    ([str(A), "--work-limit", "20000000", "--output", "no-such-folder/x.csv"], "no-such-folder/x.csv: cannot be written"),
     ([str(A), "--time-limit", "-1"], "--time-limit"),
     ([str(A), "--without", "luck"], "--without"),
     ([str(A), "--with", "memo"], "--with"),
