@@ -1,5 +1,7 @@
 #include "plugin/control.h"
 
+#include <c10/core/StorageImpl.h>
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 #include <unistd.h>
 
@@ -13,11 +15,15 @@
 #include "plugin/notice.h"
 #include "plugin/registry.h"
 #include "plugin/report.h"
+#include "plugin/rescue.h"
 #include "plugin/session.h"
 #include "plugin/settings.h"
+#include "recompute/recompute.h"
 
 namespace stowage::plugin {
 namespace {
+
+using recompute::Runtime;
 
 thread_local std::string last_error;
 thread_local std::string answer;
@@ -39,6 +45,20 @@ template <class Work>
 int guarded(Work work) noexcept try {
   last_error.clear();
   return result_of(work());
+} catch (const std::exception& error) {
+  return failed({ErrorCode::kInternal, error.what()});
+}
+
+// As guarded, and tells apart where memory was lacking.
+template <class Work>
+int brought_back(Work work) noexcept try {
+  last_error.clear();
+  work();
+  return 0;
+} catch (const c10::OutOfMemoryError& error) {
+  constexpr int kNoMemory = 2;
+  last_error = error.what_without_backtrace();
+  return kNoMemory;
 } catch (const std::exception& error) {
   return failed({ErrorCode::kInternal, error.what()});
 }
@@ -142,6 +162,25 @@ int stowage_finish_later() {
     return {};
   });
 }
+
+int stowage_guard_with(int (*place)(int)) {
+  return guarded([&]() -> Status {
+    set_guard_placer(place);
+    for (Session* session : all_sessions()) session->guards_placed();
+    return {};
+  });
+}
+
+int stowage_pin(void* storage) {
+  return brought_back([&] { Runtime::pin(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_expose(void* storage) {
+  return brought_back([&] { Runtime::expose(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+void stowage_enter_opaque() { Runtime::enter_opaque(); }
+void stowage_leave_opaque() { Runtime::leave_opaque(); }
 
 void stowage_finish() { finish(); }
 const char* stowage_version() { return STOWAGE_VERSION; }

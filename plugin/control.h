@@ -36,6 +36,16 @@ STOWAGE_API int stowage_finish_later(void);
 /// Writes the report and the trace that the settings ask for, and stops. Runs by itself when the process
 /// ends; once.
 STOWAGE_API void stowage_finish(void);
+/// Python's guards for tensors that may be evicted: `place` puts them in place (1) or removes them (0) and
+/// gives 0 for success. A budget waits until this was called.
+STOWAGE_API int stowage_guard_with(int (*place)(int));
+/// What the guards call; `storage`: address of a c10::StorageImpl. It comes back and stays; with expose, what
+/// is computed from it from now on stays too. 2: there is no memory to bring it back.
+STOWAGE_API int stowage_pin(void* storage);
+STOWAGE_API int stowage_expose(void* storage);
+/// Between these calls the thread runs code that may touch memory unseen.
+STOWAGE_API void stowage_enter_opaque(void);
+STOWAGE_API void stowage_leave_opaque(void);
 STOWAGE_API const char* stowage_version(void);
 /// The torch that the library was built for, such as "2.11.0".
 STOWAGE_API const char* stowage_torch_version(void);

@@ -10,6 +10,7 @@
 #include "allocator/arena.h"
 #include "allocator/arena_counters.h"
 #include "core/trace.h"
+#include "plugin/ledger.h"
 
 namespace stowage::plugin {
 
@@ -39,6 +40,11 @@ class DevicePort {
   /// settings are to be the user's again. May synchronise.
   virtual void stay_out() {}
   virtual UpstreamUse upstream_use() = 0;
+  /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
+  virtual Ledger* ledger() { return nullptr; }
+  /// Gives the memory behind a stretch of an arena back, whose content is of no use any more; addresses stay.
+  /// How much was given back.
+  virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
   /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
   virtual std::uint64_t record_fence(StreamId stream) = 0;
   /// True once the stream has run past the fence. Never blocks.

@@ -75,6 +75,23 @@ std::string memory_rows(const Json& device, bool planned) {
   return text;
 }
 
+std::string budget_rows(const Json& device) {
+  const Json budget = device.value("budget", Json::object());
+  if (budget.empty()) return {};
+  std::string limit = bytes_of(budget, "limit_bytes");
+  if (budget.value("limit_bytes", 0ull) == 0) limit = "not known yet";
+  const double ops = budget.value("ops_ms", 0.0);
+  const double again = budget.value("recompute_ms", 0.0);
+  return row("budget", format("%s (%s), held at most %s%s", limit.c_str(),
+                              budget.value("setting", std::string()).c_str(),
+                              bytes_of(budget, "peak_held_bytes").c_str(),
+                              budget.value("refusals", 0ull) > 0 ? ", not enough" : "")) +
+         row("evicted",
+             format("%llu tensors, %s; %llu ops recomputed in %.0f ms (%.1f %% of the job's %.0f ms)",
+                    budget.value("evictions", 0ull), bytes_of(budget, "evicted_bytes").c_str(),
+                    budget.value("recomputed_ops", 0ull), again, ops > 0 ? 100 * again / ops : 0.0, ops));
+}
+
 std::string device_text(const Json& device) {
   const std::string reason = device.value("reason", std::string());
   const std::string state = device.value("state", std::string("?"));
@@ -90,7 +107,7 @@ std::string device_text(const Json& device) {
                          device.value("planned_iterations", 0ull));
   text += row("iterations", iterations) + memory_rows(device, planned);
   if (planned) text += plan_rows(device) + miss_row(device);
-  return text;
+  return text + budget_rows(device);
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ const char* to_string(SessionState state) {
       return "planning";
     case SessionState::kPlanned:
       return "planned";
+    case SessionState::kRescuing:
+      return "rescuing";
     case SessionState::kOff:
       return "off";
   }
@@ -47,6 +49,7 @@ Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& 
     : port(device_port),
       settings(chosen),
       info(device_port.describe()),
+      budget(chosen.budget, device_port.ledger(), info.device, info.device_memory),
       serving(hot.serving),
       owner(hot.owner),
       recording(hot.recording),
@@ -58,6 +61,7 @@ Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& 
 Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
     : state_(std::make_unique<State>(hot_, port, settings, std::move(plans))) {
   state_->start_recording();
+  state_->budget.begin(/*last_call=*/false);
   add_session(this);
   prepare_observing();  // once the session is known: whatever watches may have stopped for lack of one
 }
@@ -212,7 +216,7 @@ void Session::on_mark(MarkSource source) {
 void Session::State::end_early_step() {
   if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
   port.part_optimizer_state();
-  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned)
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left)
     serving.store(planned.back().get(), std::memory_order_release);
 }
 
@@ -231,8 +235,8 @@ void Session::State::mark(MarkSource source) {
   if (rank(source) > rank(best_source)) {
     best_source = source;
     watch_period.store(false, std::memory_order_relaxed);
-    if (now != SessionState::kRecording) return back_to_recording();
-    if (recorded_marks > 0)
+    if (now == SessionState::kPlanning || now == SessionState::kPlanned) return back_to_recording();
+    if (now == SessionState::kRecording && recorded_marks > 0)
       recorders.back()->clear();  // what was marked otherwise does not mix with what comes
     recorded_marks = 0;
   }
@@ -241,6 +245,8 @@ void Session::State::mark(MarkSource source) {
     ++facts.iterations;
   }
   complete_frees();
+  const bool evicted = mark_under_budget(source);
+  if (evicted && now == SessionState::kRecording) return;
   switch (now) {
     case SessionState::kRecording:
       return recording_mark(source);
@@ -248,6 +254,8 @@ void Session::State::mark(MarkSource source) {
       return planning_mark();
     case SessionState::kPlanned:
       return planned_mark(source);
+    case SessionState::kRescuing:
+      return rescuing_mark(evicted);
     case SessionState::kOff:
       return;
   }
@@ -290,6 +298,8 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   watch_period.store(false, std::memory_order_relaxed);
   stop_recording();
   if (plans) plans->cancel();
+  const bool rescues = loud && budget.on();
+  if (!rescues) budget.end();
   state.store(SessionState::kOff, std::memory_order_release);
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
   {
@@ -297,6 +307,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
     if (facts.reason.empty()) facts.reason = reason;
   }
   if (!loud) return;
+  if (rescues) return begin_rescuing(reason);
   try {
     port.stay_out();
   } catch (const std::exception& error) {
@@ -343,6 +354,7 @@ void Session::stop_and_wait() {
 
 void Session::after_fork() noexcept {
   state_->forked.store(true, std::memory_order_relaxed);
+  state_->budget.after_fork();
   state_->watch_period.store(false, std::memory_order_relaxed);
   state_->serving.store(nullptr, std::memory_order_relaxed);
   state_->recording.store(nullptr, std::memory_order_relaxed);

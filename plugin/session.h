@@ -21,7 +21,8 @@
 
 namespace stowage::plugin {
 
-enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kOff };
+/// kRescuing: the job has no plan, and room is made for it under its budget.
+enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
 const char* to_string(SessionState state);
 
 class Session {
@@ -82,6 +83,13 @@ class Session {
   [[nodiscard]] std::string report_json() const;
   /// Writes the recorded trace to `path`.
   Status save_trace(const std::string& path) const;
+  /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
+  /// not in use. True if something changed: ask the ledger again. Call with no lock held.
+  bool make_room(Bytes bytes);
+  /// The sentence for an out-of-memory error where make_room() could not help.
+  [[nodiscard]] std::string explain_shortage(Bytes bytes) const;
+  /// Python's guards are there now: a budget that waited for them is held from here on.
+  void guards_placed();
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
   /// stop(), and waits until the planner's thread is done with us. For the process's end.

@@ -32,6 +32,7 @@ std::uint64_t requests(const allocator::ServeCounts& counts) {
 }  // namespace
 
 void Session::State::planned_mark(MarkSource source) {
+  if (plan_left) return back_to_recording();
   allocator::PlannedAllocator& now = *planned.back();
   const allocator::ServeCounts before = now.counts();
   if (requests(before) == requests_at_mark)
@@ -170,6 +171,7 @@ void Session::State::back_to_recording() {
     return turn_off("the job left its plan for the " + std::to_string(times) + ". time", true);
   }
   note(1, "the job left its plan; recording again");
+  budget.resume();
   state.store(SessionState::kRecording, std::memory_order_release);
   start_recording();
 }

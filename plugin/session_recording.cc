@@ -48,7 +48,7 @@ void Session::State::recording_mark(MarkSource source) {
   if (!recorder.on_mark(source)) return;
   ++recorded_marks;
   note_before();
-  if (adopt_cached_plan()) return;
+  if (!budget.pending() && adopt_cached_plan()) return;
   if (has_ops(recorder.period_marks())) return begin_planning();
   if (ops_observed || recorded_marks < settings.record_iterations) return;
   turn_off("no two of " + std::to_string(recorded_marks) + " iterations made the same allocations", true);
@@ -160,6 +160,8 @@ void Session::State::adopt(Plan plan) {
   if (Status valid = plan.validate(); !valid) return fail(valid.error());
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
   port.release_upstream_cache();
+  if (refuse_plan(plan)) return;
+  budget.rest();
   if (Status served = serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
@@ -167,6 +169,7 @@ void Session::State::adopt(Plan plan) {
   seen.clear();
   begin_learning();
   note_plan(plan, true);
+  plan_left = false;
   state.store(SessionState::kPlanned, std::memory_order_release);
   serving.store(planned.back().get(), std::memory_order_release);
   note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
@@ -176,7 +179,7 @@ void Session::State::adopt(Plan plan) {
 
 Status Session::State::serve(const Plan& plan) {
   if (owner.load() != nullptr) {
-    if (planned.back()->replace_plans({plan})) return {};
+    if (arena->charge(arena->mapped()) && planned.back()->replace_plans({plan})) return {};
     give_back_arena();
     if (owner.load() != nullptr)
       return Error{ErrorCode::kOutOfMemory,
@@ -187,7 +190,10 @@ Status Session::State::serve(const Plan& plan) {
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
   Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(plan.height);
   if (!mapped.ok()) return mapped.error();
-  auto retirable = std::make_unique<RetirableArena>(std::move(*mapped));
+  Ledger* const ledger = port.ledger();
+  if (ledger != nullptr && !ledger->try_take_arena((*mapped)->mapped()))
+    return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
+  auto retirable = std::make_unique<RetirableArena>(std::move(*mapped), ledger);
   RetirableArena* const memory = retirable.get();
   planned.push_back(std::make_unique<allocator::PlannedAllocator>(
       std::move(retirable), std::vector<Plan>{plan}, port.arena_counters()));

@@ -47,6 +47,26 @@ void add_counts(Json& json, const allocator::ServeCounts& counts) {
   json["last_iteration_misses"] = counts.last_iteration_misses;
 }
 
+Json budget_json(const BudgetFacts& facts) {
+  constexpr double kMilli = 1e6;
+  return {{"setting", facts.setting},
+          {"limit_bytes", facts.limit.value()},
+          {"own_peak_bytes", facts.own_peak.value()},
+          {"held_bytes", facts.held.value()},
+          {"peak_held_bytes", facts.peak_held.value()},
+          {"watching", facts.watching},
+          {"shortages", facts.shortages},
+          {"refusals", facts.refusals},
+          {"evictions", facts.counts.evictions},
+          {"evicted_bytes", facts.counts.evicted_total.value()},
+          {"restores", facts.counts.restores},
+          {"recomputed_ops", facts.counts.replays},
+          {"ops", facts.counts.ops},
+          {"ops_ms", static_cast<double>(facts.counts.ops_ns) / kMilli},
+          {"recompute_ms", static_cast<double>(facts.counts.replay_ns) / kMilli},
+          {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli}};
+}
+
 }  // namespace
 
 std::string Session::report_json() const {
@@ -81,6 +101,8 @@ std::string Session::report_json() const {
   const UpstreamUse use = state.port.upstream_use();
   json["upstream_allocated_bytes"] = use.allocated.value();
   json["upstream_reserved_bytes"] = use.reserved.value();
+  if (const BudgetFacts budget = state.budget.facts(); !budget.setting.empty())
+    json["budget"] = budget_json(budget);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "allocator/planned_allocator.h"
+#include "plugin/budget_keeper.h"
 #include "plugin/plan_source.h"
 #include "plugin/retirable_arena.h"
 #include "plugin/session.h"
@@ -26,7 +27,7 @@ namespace stowage::plugin {
 
 /// What the report tells and nothing else needs.
 struct Facts {
-  std::string reason;             ///< why the session is off
+  std::string reason;             ///< why the session is off, or holds a budget without a plan
   std::uint64_t iterations = 0;   ///< marks that counted
   std::uint64_t switched_at = 0;  ///< `iterations` at the first switch; 0: not yet
   std::uint64_t replans = 0;
@@ -45,6 +46,7 @@ struct Session::State {
   DevicePort& port;
   const Settings settings;
   const TraceInfo info;
+  BudgetKeeper budget;
 
   // ---- hot path (session_hot.h)
   std::atomic<allocator::PlannedAllocator*>& serving;
@@ -89,6 +91,10 @@ struct Session::State {
   std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark = 0;  ///< and at the last mark
   std::uint64_t diverged_streak = 0;
+  // under a budget
+  std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
+  std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
+  bool plan_left = false;            ///< part of the arena was given up for a request that did not fit
   std::map<std::uint64_t, std::uint32_t> seen;  ///< kind of iteration → diverging ones recorded
   std::set<std::uint64_t> planned_kinds;        ///< those that have a plan or are getting one
 
@@ -106,6 +112,12 @@ struct Session::State {
   void leave();
   void give_back_arena();
   bool shut_out(allocator::PlannedAllocator& old);
+  // session_budget.cc
+  bool mark_under_budget(MarkSource source);
+  void begin_rescuing(const std::string& reason);
+  void rescuing_mark(bool evicted);
+  bool refuse_plan(const Plan& plan);
+  bool give_up_free_arena();
   // session_recording.cc
   void start_recording();
   void stop_recording();

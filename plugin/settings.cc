@@ -100,6 +100,19 @@ Entry text(const std::string& variable, std::string Settings::*field, std::strin
           [field](const Settings& settings) { return settings.*field; }};
 }
 
+Entry budget(const std::string& variable, Budget Settings::*field, std::string help) {
+  return {variable,
+          key_of(variable),
+          Budget::kBounds,
+          std::move(help),
+          [field](Settings& settings, const std::string& text) {
+            std::optional<Budget> read = Budget::parse(text);
+            if (read) settings.*field = *std::move(read);
+            return read.has_value();
+          },
+          [field](const Settings& settings) { return (settings.*field).text(); }};
+}
+
 template <class E>
 Entry choice(const std::string& variable, E Settings::*field, std::vector<std::string> names,
              std::string help) {
@@ -125,6 +138,7 @@ const std::vector<Entry>& table() {
       flag("STOWAGE", &Settings::enable, "take part in this process"),
       choice("STOWAGE_DEVICES", &Settings::devices, {"auto", "cuda", "cpu", "both"},
              "allocators to plan; auto: CUDA's where a CUDA driver is found, else the CPU's"),
+      budget("STOWAGE_BUDGET", &Settings::budget, "the most bytes of a device that the job may hold"),
       flag("STOWAGE_RECORD_OPS", &Settings::record_ops, "write down ATen ops too, not allocations only"),
       count("STOWAGE_RECORD_EVENTS", &Settings::record_events, 1'000, 100'000'000,
             "bound on recorded events kept"),

@@ -14,6 +14,7 @@
 
 #include "core/result.h"
 #include "core/units.h"
+#include "plugin/budget.h"
 
 namespace stowage::plugin {
 
@@ -27,6 +28,7 @@ enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena };
 struct Settings {
   bool enable = false;                      ///< STOWAGE: take part in this process at all
   Devices devices = Devices::kAuto;         ///< STOWAGE_DEVICES
+  Budget budget;                            ///< STOWAGE_BUDGET: the most bytes of a device the job may hold
   bool record_ops = true;                   ///< STOWAGE_RECORD_OPS: write down ATen ops, not allocations only
   std::uint64_t record_events = 4'000'000;  ///< STOWAGE_RECORD_EVENTS: bound on events kept
   std::uint64_t record_iterations = 50;     ///< STOWAGE_RECORD_ITERATIONS: marks to wait for a steady state

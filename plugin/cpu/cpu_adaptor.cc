@@ -8,6 +8,7 @@
 
 #include "plugin/cpu/cpu_port.h"
 #include "plugin/torch_observers.h"
+#include "plugin/torch_rescue.h"
 
 namespace stowage::plugin {
 namespace {
@@ -34,6 +35,7 @@ class CpuAdaptor final : public c10::Allocator {
   Session* session() const { return installed_.load() ? &latest_.load()->session : nullptr; }
 
  private:
+  c10::DataPtr allocate_within_budget(Session& session, std::size_t bytes);
   static void delete_any(void* address);
   bool free_in_older(void* address) const;
 
@@ -58,11 +60,36 @@ c10::DataPtr CpuAdaptor::allocate(std::size_t bytes) {
     c10::profiledCPUMemoryReporter().New(planned, bytes);
     return {planned, planned, &delete_any, cpu};
   }
+  if (port_->ledger()->limited()) [[unlikely]]
+    return allocate_within_budget(station.session, bytes);
   c10::DataPtr data = upstream_->allocate(bytes);  // may throw; upstream also tells the profiler
   void* const address = data.release_context();
   port_->note_taken(address);
   station.session.on_upstream_alloc(address, Bytes(bytes), kOnlyStream);
   return {address, address, &delete_any, cpu};
+}
+
+// The bytes are counted first, all at once, so that the limit holds whatever other threads do.
+c10::DataPtr CpuAdaptor::allocate_within_budget(Session& session, std::size_t bytes) {
+  const Bytes most = CpuPort::most_held(bytes);
+  Ledger& ledger = *port_->ledger();
+  while (!ledger.try_take(most)) {
+    static std::once_flag once;
+    std::call_once(once, &CpuPort::return_memory_at_once);
+    TORCH_CHECK_WITH(OutOfMemoryError, session.make_room(most),
+                     "stowage: ", session.explain_shortage(Bytes(bytes)));
+  }
+  c10::DataPtr data;
+  try {
+    data = upstream_->allocate(bytes);
+  } catch (...) {
+    ledger.give(most);
+    throw;
+  }
+  void* const address = data.release_context();
+  port_->note_settled(address, most);
+  session.on_upstream_alloc(address, Bytes(bytes), StreamId{0});
+  return {address, address, &delete_any, c10::Device(c10::kCPU)};
 }
 
 void CpuAdaptor::delete_any(void* address) {
@@ -98,6 +125,7 @@ Status CpuAdaptor::install(const Settings& settings) {
   }
   if (port_ == nullptr) port_ = new CpuPort(settings.job);
   observe_torch();
+  prepare_rescue();
   auto* station = new Station(*port_, settings);
   station->older = latest_.load();
   latest_.store(station, std::memory_order_release);

@@ -1,12 +1,14 @@
 #include "plugin/cpu/cpu_port.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 #include <torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "allocator/host_backend.h"
 
@@ -21,11 +23,22 @@ std::string command_line() {
   return text;
 }
 
+// The limit of the container that the process runs in, if there is one.
+std::uint64_t container_limit() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream file(path);
+    std::uint64_t limit = 0;
+    if (file >> limit && limit > 0) return limit;
+  }
+  return std::numeric_limits<std::uint64_t>::max();
+}
+
 Bytes host_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page <= 0) return Bytes(0);
-  return Bytes(static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page));
+  const auto machine = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+  return Bytes(std::min(machine, container_limit()));
 }
 
 }  // namespace
@@ -50,24 +63,44 @@ Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes) {
 void CpuPort::release_upstream_cache() { malloc_trim(0); }
 
 UpstreamUse CpuPort::upstream_use() {
-  const Bytes held(held_.load(std::memory_order_relaxed));
-  const Bytes peak(peak_.load(std::memory_order_relaxed));
+  const Bytes held = ledger_.upstream();
+  const Bytes peak = ledger_.peak_upstream();
   return {held, held, peak, peak};
+}
+
+Bytes CpuPort::decommit(void* address, Bytes bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t last = (begin + bytes.value()) / page * page;
+  if (last <= first) return Bytes(0);
+  const bool done = madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED) == 0;
+  return Bytes(done ? last - first : 0);
 }
 
 std::uint64_t CpuPort::record_fence(StreamId) { return 0; }
 bool CpuPort::fence_passed(std::uint64_t) { return true; }
 
-void CpuPort::note_taken(void* address) noexcept {
-  const std::uint64_t bytes = malloc_usable_size(address);
-  const std::uint64_t held = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  std::uint64_t peak = peak_.load(std::memory_order_relaxed);
-  while (peak < held && !peak_.compare_exchange_weak(peak, held, std::memory_order_relaxed)) {
-  }
+void CpuPort::note_taken(void* address) noexcept { ledger_.take(Bytes(malloc_usable_size(address))); }
+
+void CpuPort::note_given_back(void* address) noexcept { ledger_.give(Bytes(malloc_usable_size(address))); }
+
+// Small blocks are rounded up and cut to PyTorch's alignment; large ones may have pages of their own.
+Bytes CpuPort::most_held(std::size_t bytes) noexcept {
+  constexpr std::size_t kSmall = std::size_t{32} << 10;
+  constexpr std::size_t kHeader = 256;
+  constexpr std::size_t kPage = 4096;
+  return Bytes(bytes + kHeader + (bytes < kSmall ? 0 : kPage));
 }
 
-void CpuPort::note_given_back(void* address) noexcept {
-  held_.fetch_sub(malloc_usable_size(address), std::memory_order_relaxed);
+void CpuPort::note_settled(void* address, Bytes reserved) noexcept {
+  ledger_.settle(reserved, Bytes(malloc_usable_size(address)));
+}
+
+void CpuPort::return_memory_at_once() noexcept {
+  constexpr int kLarge = 128 << 10;  // glibc's first threshold, which it raises by itself otherwise
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, kLarge);
 }
 
 }  // namespace stowage::plugin

@@ -5,7 +5,7 @@
 // wait for. Thread safety: every member, from any thread.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -24,16 +24,24 @@ class CpuPort final : public DevicePort {
   UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
+  Ledger* ledger() override { return &ledger_; }
+  Bytes decommit(void* address, Bytes bytes) override;
 
   /// The adaptor took `address` from upstream, or is about to give it back. Counts the bytes the heap holds
   /// for it.
   void note_taken(void* address) noexcept;
   void note_given_back(void* address) noexcept;
+  /// The most that the heap holds for a request of `bytes`.
+  static Bytes most_held(std::size_t bytes) noexcept;
+  /// As note_taken, where `reserved` bytes were counted for it before.
+  void note_settled(void* address, Bytes reserved) noexcept;
+  /// From now on the heap gives large blocks back to the system as soon as they are freed, so that the
+  /// process's resident size follows what tensors hold. Costs page faults.
+  static void return_memory_at_once() noexcept;
 
  private:
   std::string job_;
-  std::atomic<std::uint64_t> held_{0};
-  std::atomic<std::uint64_t> peak_{0};
+  Ledger ledger_;
 };
 
 }  // namespace stowage::plugin

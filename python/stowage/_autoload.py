@@ -11,7 +11,8 @@ def autoload() -> None:
     if os.environ.get("STOWAGE", "") in ("", "0"):
         return
     try:
-        from stowage import _control, _library
+        from stowage import _budget, _control, _library
+        _budget.offer_guards(_library.load())
         _library.load().stowage_autoload()
         _control._finish_at_exit()
     except Exception as error:

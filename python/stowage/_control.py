@@ -4,7 +4,7 @@ import atexit
 import json
 from typing import Any
 
-from stowage import _library
+from stowage import _budget, _library
 from stowage._library import StowageError
 
 
@@ -31,9 +31,10 @@ def _lines(settings: dict[str, Any]) -> bytes:
 
 
 def enable(**settings: Any) -> None:
-    """Takes over PyTorch's allocator from now on. Settings as `stowage settings` lists them: enable(plan_seconds=5).
+    """Takes over PyTorch's allocator from now on. Settings as `stowage settings` lists them: enable(budget="60%").
 
     Calling it again changes nothing. Raises StowageError for a bad setting or a torch of another version."""
+    _budget.offer_guards(_library.load())
     _checked(_library.load().stowage_enable(_lines(settings)))
     _finish_at_exit()
 

@@ -40,6 +40,10 @@ def run(options: argparse.Namespace) -> int:
     environment = dict(os.environ, STOWAGE="1")
     environment.setdefault("STOWAGE_REPORT", "text")
     _set(environment, options.set)
+    if options.budget is not None:
+        from stowage import _control
+        _control.settings(budget=options.budget)  # what is no budget is an error before the job starts
+        environment["STOWAGE_BUDGET"] = options.budget
     return _execute(options, environment)
 
 
@@ -155,6 +159,8 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     runner = add("run", run, "run a training script with Stowage and print the report at its end")
+    runner.add_argument("--budget", metavar="BYTES|N%|N%device",
+                        help="the most memory the job may hold: 12GiB, 50%% of its own peak, or 80%%device")
     runner.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
     _script_arguments(runner)
     dry = add("dryrun", dryrun, "run a CUDA training script on a simulated device and print peak and plan")

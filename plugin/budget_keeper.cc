@@ -1,0 +1,133 @@
+#include "plugin/budget_keeper.h"
+
+#include <exception>
+#include <utility>
+
+#include "plugin/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint32_t kFreeMarks = 2;        // the first iteration has no optimizer state yet
+constexpr std::uint32_t kFreePeriodMarks = 3;  // the first of these may lie anywhere in an iteration
+
+}  // namespace
+
+BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory)
+    : budget_(budget), ledger_(ledger), device_(device), device_memory_(device_memory) {
+  if (!budget_.is_set()) return;
+  state_ = State::kWaiting;
+  if (ledger_ == nullptr) {
+    refuse("this device's memory is not counted");
+  } else if (budget_.kind() == Budget::Kind::kShareOfDevice && device_memory_.value() == 0) {
+    refuse("how much memory the device has is not known");
+  }
+}
+
+void BudgetKeeper::refuse(const std::string& why) {
+  state_ = State::kNone;
+  if (ledger_ != nullptr) ledger_->lift_limit();
+  warn("the budget of " + budget_.text() + " is not held: " + why + "; the job goes on without a budget");
+}
+
+void BudgetKeeper::begin(bool last_call) {
+  if (state_.load() != State::kWaiting || (!guards_are_known() && !last_call)) return;
+  if (!guards_are_known())
+    return refuse(
+        "Stowage's Python package is not loaded in this process, and only it can guard the tensors whose "
+        "pointers Python hands out (install it beside torch, or call stowage.enable(budget=…))");
+  if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
+  state_ = State::kWatching;
+  evictions_at_mark_ = rescue_driver().counts().evictions;
+  if (budget_.kind() != Budget::Kind::kShareOfPeak) set_limit(budget_.limit_of(device_memory_));
+}
+
+void BudgetKeeper::set_limit(Bytes limit) {
+  ledger_->set_limit(limit);
+  ledger_->reset_peak();
+  note(1, "budget: " + std::to_string(limit.value()) + " bytes");
+}
+
+void BudgetKeeper::end() noexcept try {
+  if (!on()) return;
+  ledger_->lift_limit();
+  if (state_.load() == State::kWatching) rest();
+  state_ = State::kEnded;
+} catch (const std::exception& error) {
+  warn(std::string("the budget ends, but not every evicted tensor could be brought back: ") + error.what());
+}
+
+void BudgetKeeper::rest() {
+  if (state_.load() != State::kWatching) return;
+  const RescueCounts counts = rescue_driver().counts();
+  end_rescue();
+  state_ = State::kResting;
+  const std::lock_guard lock(counts_mutex_);
+  earlier_ = earlier_ + counts;
+}
+
+void BudgetKeeper::resume() {
+  if (state_.load() != State::kResting) return;
+  if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
+  state_ = State::kWatching;
+  evictions_at_mark_ = rescue_driver().counts().evictions;
+}
+
+bool BudgetKeeper::on_mark(MarkSource source) {
+  begin(/*last_call=*/true);
+  between_ops_ = source != MarkSource::kPeriod;
+  if (!on()) return false;
+  if (pending()) learn_peak(source);
+  if (state_.load() != State::kWatching) return false;
+  if (between_ops_) rescue_driver().end_iteration();
+  const std::uint64_t evictions = rescue_driver().counts().evictions;
+  return std::exchange(evictions_at_mark_, evictions) != evictions;
+}
+
+void BudgetKeeper::learn_peak(MarkSource source) {
+  const bool period = source == MarkSource::kPeriod;
+  if (++free_marks_ < (period ? kFreePeriodMarks : kFreeMarks)) return;
+  own_peak_ = ledger_->peak_held().value();
+  set_limit(budget_.limit_of(Bytes(own_peak_.load())));
+}
+
+bool BudgetKeeper::may_rest() const {
+  if (state_.load() != State::kWatching) return true;
+  return between_ops_ && rescue_driver().counts().evicted.value() == 0;
+}
+
+bool BudgetKeeper::make_room(Bytes bytes) noexcept {
+  const Bytes missing = ledger_->missing(bytes);
+  if (missing.value() == 0) return true;
+  shortages_.fetch_add(1, std::memory_order_relaxed);
+  return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
+}
+
+std::string BudgetKeeper::explain(Bytes bytes) {
+  refusals_.fetch_add(1, std::memory_order_relaxed);
+  const std::string why = rescue_driver().explain(bytes, ledger_->held(), device_);
+  return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
+         " bytes) is used up: " + why;
+}
+
+BudgetFacts BudgetKeeper::facts() const {
+  BudgetFacts facts;
+  if (state_.load() == State::kNone) return facts;
+  facts.setting = budget_.text();
+  facts.limit = ledger_->limited() ? ledger_->limit() : Bytes(0);
+  facts.own_peak = Bytes(own_peak_.load());
+  facts.held = ledger_->held();
+  facts.peak_held = ledger_->peak_held();
+  facts.shortages = shortages_.load();
+  facts.refusals = refusals_.load();
+  facts.watching = state_.load() == State::kWatching;
+  const std::lock_guard lock(counts_mutex_);
+  facts.counts = facts.watching ? earlier_ + rescue_driver().counts() : earlier_;
+  return facts;
+}
+
+void BudgetKeeper::after_fork() noexcept {
+  if (ledger_ != nullptr) ledger_->lift_limit();
+}
+
+}  // namespace stowage::plugin

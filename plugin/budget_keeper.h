@@ -1,0 +1,93 @@
+// Holds one session's device to the user's budget: the limit in the ledger, and the runtime that makes room
+// under it.
+//
+// An amount and a share of the device are limits at once. A share of the job's own peak is one after two
+// iterations, which run without a limit so that the peak is known. The runtime sees ops from the beginning in
+// any case, or it could not make again what it is to evict. While a plan serves that fits, the runtime rests:
+// it is taken out, and only the limit stays.
+//
+// Thread safety: make_room(), the questions and the report from any thread; the rest from the session's
+// conductor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "core/trace.h"
+#include "plugin/budget.h"
+#include "plugin/ledger.h"
+#include "plugin/rescue.h"
+
+namespace stowage::plugin {
+
+/// What a budget has come to, for the report.
+struct BudgetFacts {
+  std::string setting;  ///< "" without a budget
+  Bytes limit{0};       ///< 0: not known yet
+  Bytes own_peak{0};    ///< of the iterations without a limit; 0 where there were none
+  Bytes held{0};
+  Bytes peak_held{0};           ///< since there is a limit
+  std::uint64_t shortages = 0;  ///< requests that first needed room
+  std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
+  bool watching = false;        ///< the runtime sees ops now
+  RescueCounts counts;
+};
+
+class BudgetKeeper {
+ public:
+  /// `ledger`: null where the device has none; a budget is refused there.
+  BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory);
+
+  /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
+  /// there by now, and without them the budget is refused with a warning.
+  void begin(bool last_call);
+  /// No limit from now on; evicted tensors come back. Failures are warnings.
+  void end() noexcept;
+  /// The runtime is taken out; the limit stays. Throws what recomputation throws.
+  void rest();
+  /// The runtime is there again.
+  void resume();
+  /// An iteration ended, between ops where `source` is not kPeriod. True if anything was evicted in it.
+  bool on_mark(MarkSource source);
+
+  /// A budget was asked for and is not refused.
+  [[nodiscard]] bool on() const { return state_.load() > State::kEnded; }
+  /// Its limit is not known yet.
+  [[nodiscard]] bool pending() const { return on() && !ledger_->limited(); }
+  /// The runtime may be taken out at this mark: it lies between ops, and nothing is evicted. True without a
+  /// budget.
+  [[nodiscard]] bool may_rest() const;
+  /// The last mark came between ops; those that the allocations themselves tell come inside one.
+  [[nodiscard]] bool between_ops() const { return between_ops_; }
+  /// Evicts until `bytes` more fit, or as much as is evictable. True if anything changed.
+  bool make_room(Bytes bytes) noexcept;
+  /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error.
+  std::string explain(Bytes bytes);
+  [[nodiscard]] BudgetFacts facts() const;
+  /// In a forked child: no limit there. Takes no lock.
+  void after_fork() noexcept;
+
+ private:
+  enum class State : std::uint8_t { kNone, kEnded, kWaiting, kWatching, kResting };
+  void refuse(const std::string& why);
+  void set_limit(Bytes limit);
+  void learn_peak(MarkSource source);
+
+  const Budget budget_;
+  Ledger* const ledger_;
+  const DeviceKind device_;
+  const Bytes device_memory_;
+  std::atomic<State> state_{State::kNone};
+  std::atomic<std::uint64_t> own_peak_{0};
+  std::atomic<std::uint64_t> shortages_{0};
+  std::atomic<std::uint64_t> refusals_{0};
+  std::uint32_t free_marks_ = 0;         ///< iterations without a limit
+  std::uint64_t evictions_at_mark_ = 0;  ///< the runtime's count at the last mark
+  bool between_ops_ = false;             ///< the last mark came between ops
+  mutable std::mutex counts_mutex_;
+  RescueCounts earlier_;  ///< of times before the last rest
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,88 @@
+// What a device's tensors hold, and the limit on it: PyTorch's allocator and the arena in one count.
+//
+// Who allocates takes bytes first and gives them back last, so that the count is never below the truth. With
+// try_take the limit holds exactly, however many threads ask: a request gets all of its bytes or none.
+// Thread safety: every member, from any thread; no locks. The figures are each exact by themselves.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace stowage::plugin {
+
+class Ledger {
+ public:
+  /// Counts bytes that are there already, whatever the limit.
+  void take(Bytes bytes) noexcept { note_peaks(held_.fetch_add(bytes.value()) + bytes.value()); }
+  /// Counts them if they fit. The peak hears of them with settle().
+  [[nodiscard]] bool try_take(Bytes bytes) noexcept {
+    std::uint64_t held = held_.load();
+    do {
+      if (held + bytes.value() > limit_.load(std::memory_order_relaxed)) return false;
+    } while (!held_.compare_exchange_weak(held, held + bytes.value()));
+    return true;
+  }
+  /// Of the `taken` bytes it became `real`.
+  void settle(Bytes taken, Bytes real) noexcept {
+    note_peaks(held_.fetch_add(real.value() - taken.value()) + real.value() - taken.value());
+  }
+  void give(Bytes bytes) noexcept { held_.fetch_sub(bytes.value()); }
+
+  /// The same for the arena's bytes.
+  [[nodiscard]] bool try_take_arena(Bytes bytes) noexcept {
+    if (!try_take(bytes)) return false;
+    arena_.fetch_add(bytes.value());
+    note_peaks(held_.load());
+    return true;
+  }
+  void give_arena(Bytes bytes) noexcept {
+    held_.fetch_sub(bytes.value());
+    arena_.fetch_sub(bytes.value());
+  }
+
+  [[nodiscard]] Bytes held() const noexcept { return Bytes(held_.load()); }
+  [[nodiscard]] Bytes upstream() const noexcept {
+    const std::uint64_t arena = arena_.load();
+    return Bytes(std::max(held_.load(), arena) - arena);
+  }
+  /// Highest of held() since reset_peak, and of upstream() ever.
+  [[nodiscard]] Bytes peak_held() const noexcept { return Bytes(peak_held_.load()); }
+  [[nodiscard]] Bytes peak_upstream() const noexcept { return Bytes(peak_upstream_.load()); }
+  void reset_peak() noexcept { peak_held_.store(held_.load()); }
+
+  /// From now on try_take refuses what would exceed `limit`. What is held already stays.
+  void set_limit(Bytes limit) noexcept { limit_.store(limit.value()); }
+  void lift_limit() noexcept { limit_.store(kNoLimit); }
+  [[nodiscard]] bool limited() const noexcept { return limit_.load(std::memory_order_relaxed) != kNoLimit; }
+  [[nodiscard]] Bytes limit() const noexcept { return Bytes(limit_.load()); }
+  /// How much is too much for another `bytes` to fit; 0: they fit.
+  [[nodiscard]] Bytes missing(Bytes bytes) const noexcept {
+    const std::uint64_t limit = limit_.load();
+    return Bytes(std::max(held_.load() + bytes.value(), limit) - limit);
+  }
+
+ private:
+  static constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 63;
+
+  static void raise(std::atomic<std::uint64_t>& peak, std::uint64_t to) noexcept {
+    std::uint64_t seen = peak.load(std::memory_order_relaxed);
+    while (seen < to && !peak.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
+    }
+  }
+  void note_peaks(std::uint64_t held) noexcept {
+    const std::uint64_t arena = arena_.load(std::memory_order_relaxed);
+    raise(peak_held_, held);
+    raise(peak_upstream_, std::max(held, arena) - arena);
+  }
+
+  std::atomic<std::uint64_t> held_{0};
+  std::atomic<std::uint64_t> arena_{0};  ///< of these
+  std::atomic<std::uint64_t> limit_{kNoLimit};
+  std::atomic<std::uint64_t> peak_held_{0};
+  std::atomic<std::uint64_t> peak_upstream_{0};
+};
+
+}  // namespace stowage::plugin

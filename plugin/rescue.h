@@ -1,0 +1,58 @@
+// The runtime that evicts and recomputes, as sessions see it: in a form that knows nothing of torch, so that
+// they are tested without it. torch_rescue.cc is what stands behind it in a real process.
+//
+// There is one runtime for all sessions of a process: it is installed while at least one of them uses it, and
+// only where Python's guards (python/stowage/_guards.py) can be placed before it, since a pointer that Python
+// hands out unseen would be read after the memory is gone.
+// Thread safety: any thread. Python is never called with a lock of ours held.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/result.h"
+#include "core/trace.h"
+#include "core/units.h"
+
+namespace stowage::plugin {
+
+/// What the runtime did since it was installed. Durations are host time.
+struct RescueCounts {
+  std::uint64_t ops = 0;        ///< seen
+  std::uint64_t evictions = 0;  ///< of tensors' memory
+  std::uint64_t restores = 0;
+  std::uint64_t replays = 0;  ///< ops run again
+  std::uint64_t ops_ns = 0;   ///< the job's own ops
+  std::uint64_t replay_ns = 0;
+  std::uint64_t search_ns = 0;  ///< choosing what to evict
+  Bytes evicted{0};             ///< away now
+  Bytes evicted_total{0};
+};
+RescueCounts operator+(const RescueCounts& a, const RescueCounts& b);
+
+struct RescueDriver {
+  Status (*install)() = nullptr;
+  void (*uninstall)() = nullptr;  ///< throws what recomputation throws
+  void (*end_iteration)() = nullptr;
+  bool (*make_room)(Bytes bytes, DeviceKind device) = nullptr;  ///< true: something was freed
+  std::string (*explain)(Bytes bytes, Bytes held, DeviceKind device) = nullptr;
+  RescueCounts (*counts)() = nullptr;
+};
+/// Used by every session from now on. Requires: it lives as long as the process.
+void set_rescue_driver(const RescueDriver* driver);
+/// The driver; never null: without one, every function does nothing and installing is an error.
+const RescueDriver& rescue_driver();
+
+/// Places (1) or removes (0) Python's guards, which are there as long as one more was placed than removed; 0
+/// for success.
+using GuardPlacer = int (*)(int place);
+/// Python is there. Called before sessions are made, or later: those that wait for it begin then.
+void set_guard_placer(GuardPlacer placer);
+[[nodiscard]] bool guards_are_known();
+
+/// One more session needs the runtime; the first one installs it, behind its guards. Error: it cannot be.
+Status begin_rescue();
+/// One session fewer. Throws as uninstall does; then the session still has it.
+void end_rescue();
+
+}  // namespace stowage::plugin

@@ -1,0 +1,46 @@
+#include "plugin/torch_rescue.h"
+
+#include <c10/core/DeviceType.h>
+
+#include "plugin/rescue.h"
+#include "recompute/recompute.h"
+
+namespace stowage::plugin {
+namespace {
+
+using recompute::Runtime;
+
+int type_of(DeviceKind device) {
+  return static_cast<int>(device == DeviceKind::kCuda ? c10::kCUDA : c10::kCPU);
+}
+
+RescueCounts counts() {
+  const recompute::Counters from = Runtime::counters();
+  RescueCounts counts;
+  counts.ops = from.ops;
+  counts.evictions = from.evictions;
+  counts.restores = from.restores;
+  counts.replays = from.replays;
+  counts.ops_ns = from.ops_ns;
+  counts.replay_ns = from.replay_ns;
+  counts.search_ns = from.search_ns;
+  counts.evicted = from.evicted;
+  counts.evicted_total = from.evicted_total;
+  return counts;
+}
+
+constexpr RescueDriver kRuntime{
+    [] { return Runtime::install({}); },
+    &Runtime::uninstall,
+    &Runtime::end_iteration,
+    [](Bytes bytes, DeviceKind device) { return Runtime::make_room(bytes, type_of(device)); },
+    [](Bytes bytes, Bytes held, DeviceKind device) {
+      return Runtime::explain_shortage(bytes, held, type_of(device));
+    },
+    &counts};
+
+}  // namespace
+
+void prepare_rescue() { set_rescue_driver(&kRuntime); }
+
+}  // namespace stowage::plugin

@@ -1,0 +1,63 @@
+"""Python's part of a budget: the guards of _guards.py, placed while the library says that tensors may be evicted."""
+
+import ctypes
+import functools
+import sys
+import threading
+
+_NO_MEMORY = 2  # plugin/control.h
+
+
+def _checked(function):
+    """`function` of the library, with its failures raised."""
+    @functools.wraps(function)
+    def checked(*arguments):
+        status = function(*arguments)
+        if status == 0:
+            return
+        import torch
+
+        from stowage import _library
+        text = _library.load().stowage_last_error().decode(errors="replace")
+        raise torch.OutOfMemoryError(text) if status == _NO_MEMORY else _library.StowageError(text)
+    return checked
+
+
+class _Placing:
+    """As many places as removes: the guards are there while somebody wants them."""
+
+    def __init__(self, library: ctypes.CDLL):
+        self._library, self._guards, self._wanted, self._lock = library, None, 0, threading.Lock()
+
+    def _make(self):
+        from stowage import _guards
+        library = self._library
+        for name in ("pin", "expose"):
+            getattr(library, f"stowage_{name}").argtypes = [ctypes.c_void_p]
+        for name in ("enter_opaque", "leave_opaque"):
+            getattr(library, f"stowage_{name}").restype = None
+        return _guards.Guards(pin=_checked(library.stowage_pin), expose=_checked(library.stowage_expose),
+                              enter=library.stowage_enter_opaque, leave=library.stowage_leave_opaque)
+
+    def __call__(self, place: int) -> int:
+        try:
+            with self._lock:
+                self._wanted += 1 if place else -1
+                if self._wanted > 0 and self._guards is None:
+                    self._guards = self._make()
+                    self._guards.place()
+                elif self._wanted <= 0 and self._guards is not None:
+                    self._guards.remove()
+                    self._guards = None
+            return 0
+        except Exception as error:  # no exception crosses into the library
+            print(f"stowage: warning: guards for evicted tensors: {error!r}", file=sys.stderr)
+            return 1
+
+
+@functools.cache
+def offer_guards(library: ctypes.CDLL):
+    """Tells the library how to place the guards. The callback that it gets lives as long as the process."""
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(_Placing(library))
+    library.stowage_guard_with(callback)
+    return callback

@@ -1,0 +1,44 @@
+"""The jobs that budgets are tested with: those of tests/recompute, and three whose activations are most of what they hold."""
+
+import torch
+from torch import nn
+
+from tests.recompute import jobs
+
+JOBS = dict(jobs.JOBS)
+
+
+def _job(build):
+    def fresh() -> jobs.Trainer:
+        torch.manual_seed(jobs.SEED)
+        trainer = build()
+        torch.manual_seed(jobs.SEED + 1)
+        return trainer
+    JOBS[build.__name__] = fresh
+    return fresh
+
+
+def _sgd(model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+
+@_job
+def deep_perceptron():
+    model = nn.Sequential(*(layer for _ in range(16) for layer in (nn.Linear(64, 64), nn.GELU(), nn.Dropout(0.1))))
+    return jobs._supervised(model, torch.randn(1024, 64), torch.randint(64, (1024,)), _sgd(model))
+
+
+@_job
+def wide_convolutions():
+    """Tensors of a MiB and more, so that the system's count of pages tells what they hold."""
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(True),
+                          *(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(True))
+                            for _ in range(9)), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return jobs._supervised(model, torch.randn(8, 3, 64, 64), torch.randint(16, (8,)), _sgd(model))
+
+
+@_job
+def small_gpt():
+    model = jobs._Transformer(causal=True, tied=True, width=32, layers=4)
+    ids = torch.randint(23, (16, 48))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
