@@ -1,0 +1,46 @@
+#include "core/step_log.h"
+
+#include <string>
+
+namespace stowage {
+namespace {
+
+Error invalid(const std::string& what) {
+  return Error{ErrorCode::kUnplannable,
+               "the log of an iteration is not valid: " + what + "; record it again"};
+}
+
+bool is_output(ValueRole role) { return role == ValueRole::kMade || role == ValueRole::kMadeForGood; }
+
+Status check_roles(const StepLog& log, std::size_t index) {
+  const Op& op = log.trace.ops[index];
+  for (std::uint32_t i = 0; i < op.input_count + op.output_count; ++i) {
+    const std::size_t at = std::size_t{op.first_value} + i;
+    const std::string name = "op " + std::to_string(index);
+    if (log.trace.values[at].buffer == kNoBuffer) return invalid(name + " uses no buffer");
+    if (log.roles[at] > ValueRole::kMadeForGood || is_output(log.roles[at]) != (i >= op.input_count))
+      return invalid(name + " has a role that does not fit");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status StepLog::validate() const {
+  if (Status status = trace.validate(); !status) return status;
+  if (stays.size() != trace.buffers.size()) return invalid("not every buffer has its reason to stay");
+  if (roles.size() != trace.values.size()) return invalid("not every value has its role");
+  if (signatures.size() != trace.ops.size() || replay_extra.size() != trace.ops.size())
+    return invalid("not every op has its signature");
+  for (std::size_t index = 0; index < trace.ops.size(); ++index) {
+    if (trace.ops[index].end == kNever) return invalid("op " + std::to_string(index) + " does not end");
+    if (Status status = check_roles(*this, index); !status) return status;
+  }
+  for (const BufferId id : made) {
+    if (id.value() >= trace.buffers.size() || trace.buffers[id.value()].preexisting)
+      return invalid("a made buffer is not in the trace");
+  }
+  return {};
+}
+
+}  // namespace stowage

@@ -1,0 +1,65 @@
+// One iteration as the recompute runtime saw it, and the schedule that a scheduler makes of it.
+//
+// A StepLog is a Trace with what eviction needs besides: how each op used each value, what can be made again,
+// and what must stay. It shows the job alone: evictions and recomputations that went on meanwhile are not in
+// it. A Schedule says which buffers leave and come back before which op; it speaks of the iteration's ops and
+// of the buffers that these make, both numbered in the order in which they come.
+//
+// Thread safety: plain data. Invariants: StepLog::validate() says ok.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+#include "core/result.h"
+#include "core/trace.h"
+
+namespace stowage {
+
+/// Whether a buffer may be evicted, and why not.
+enum class Stay : std::uint8_t {
+  kMayGo = 0,
+  kBefore,    ///< it was alive when the iteration began
+  kUnseen,    ///< no op made it
+  kNoRecipe,  ///< nothing that it ever held can be made again
+  kPinned,    ///< somebody may read or write it unseen
+  kSurvives,  ///< it is alive when the iteration ends
+};
+
+/// How an op uses the value at the same index of Trace::values.
+enum class ValueRole : std::uint8_t {
+  kRead = 0,
+  kChanged,      ///< input: read, then written in place; running the op again starts from a copy
+  kReplaced,     ///< input: written as a whole; running the op again writes to a scratch buffer
+  kKept,         ///< input: so small that the recipe holds its content
+  kMade,         ///< output that the op's recipe makes again
+  kMadeForGood,  ///< output without a recipe
+};
+
+struct StepLog {
+  Trace trace;
+  std::vector<Stay> stays;                ///< by buffer
+  std::vector<ValueRole> roles;           ///< by Trace::values
+  std::vector<std::uint64_t> signatures;  ///< by op: what it is and the geometry of its arguments
+  std::vector<Bytes> replay_extra;        ///< by op: bytes that running it again takes besides its workspace
+  std::vector<BufferId> made;             ///< the buffers that ops made, in order: a schedule's numbering
+
+  /// Checks the trace, the lengths and orders of the columns, and that roles fit inputs and outputs. Error:
+  /// kUnplannable, saying what is wrong.
+  [[nodiscard]] Status validate() const;
+};
+
+/// What is evicted and brought back in each iteration of one kind. Anything else that is missing when an op
+/// reads it comes back by itself.
+struct Schedule {
+  std::vector<std::uint64_t> signatures;  ///< of the ops it is for; an iteration that differs leaves it
+  /// In order of op; those of one op are done in this order. `entry` is an index of StepLog::made.
+  std::vector<Action> actions;
+  std::uint64_t replays = 0;    ///< ops that are run again in each iteration
+  std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
+  Bytes peak{0};                ///< most bytes held at a time
+  Bytes height{0};  ///< what peak becomes where all that comes and goes is placed once and for all
+};
+
+}  // namespace stowage

@@ -1,0 +1,95 @@
+#include "planner/schedule/scheduler.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "planner/schedule/arena_height.h"
+#include "planner/schedule/search.h"
+#include "planner/schedule/validator.h"
+
+namespace stowage::planner::schedule {
+namespace {
+
+std::string in_mebibytes(std::uint64_t bytes) {
+  constexpr std::uint64_t kMebi = 1u << 20u;
+  constexpr std::uint64_t kKibi = 1u << 10u;
+  if (bytes < 10 * kMebi) return std::to_string((bytes + kKibi - 1) / kKibi) + " KiB";
+  return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
+}
+
+Error too_small(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits) {
+  const std::uint64_t plain = play(graph, {}).peak;
+  const std::uint64_t least = least_budget(graph, std::min(budget, plain), plain, limits);
+  return Error{ErrorCode::kUnplannable, "no schedule keeps this iteration within " + in_mebibytes(budget) +
+                                            "; the least budget for which one was found is " +
+                                            in_mebibytes(least) + " (" + std::to_string(least) + " bytes)"};
+}
+
+Schedule to_schedule(const StepLog& log, const OpGraph& graph, const Found& found) {
+  Schedule schedule;
+  schedule.signatures = log.signatures;
+  for (const Step& step : found.steps)
+    schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].ordinal});
+  schedule.replays = found.outcome.replays;
+  schedule.replay_ns = found.outcome.replay_ns;
+  schedule.peak = Bytes(found.outcome.peak);
+  return schedule;
+}
+
+// The model that the search went by and the validator know nothing of each other: they must agree.
+Status check(const StepLog& log, const Schedule& schedule, Bytes budget) {
+  const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
+  if (!verdict) return verdict.error();
+  if (verdict->peak != schedule.peak || verdict->replays != schedule.replays)
+    return Error{ErrorCode::kInvalidPlan, "the validator counts other bytes or ops than the scheduler"};
+  return {};
+}
+
+Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOptions& options,
+                              const std::stop_token& stop) {
+  const Result<OpGraph> graph = make_op_graph(log);
+  if (!graph) return graph.error();
+  const SearchLimits limits{options.smallest.value(), options.work_limit, options.seed, stop};
+  constexpr int kTightenings = 8;
+  std::uint64_t bytes = budget.value();
+  std::uint64_t work = 0;
+  for (int i = 0; i < kTightenings; ++i) {
+    const std::optional<Found> found = search(*graph, bytes, limits, work);
+    if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "scheduling was cancelled"};
+    if (!found) return too_small(*graph, budget.value(), limits);
+    Schedule schedule = to_schedule(log, *graph, *found);
+    if (Status status = check(log, schedule, budget); !status) return status.error();
+    if (!options.placed) return schedule;
+    std::vector<Span> spans;
+    static_cast<void>(play(*graph, found->steps, &spans));
+    const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);
+    if (!height) return height.error();
+    schedule.height = Bytes(*height);
+    if (*height <= budget.value()) return schedule;
+    const std::uint64_t excess = *height - budget.value();
+    const std::uint64_t from = std::min(bytes, found->outcome.peak);
+    bytes = from > excess ? from - excess : 0;
+  }
+  return too_small(*graph, budget.value(), limits);
+}
+
+}  // namespace
+
+Result<Schedule> GreedyScheduler::make(const StepLog& log, Bytes budget, const ScheduleOptions& options,
+                                       const std::stop_token& stop) const {
+  return make_checked(log, budget, options, stop);
+}
+
+Result<Schedule> make_schedule(const StepLog& log, Bytes budget, const ScheduleOptions& options,
+                               const std::stop_token& stop) {
+  try {
+    return GreedyScheduler().make(log, budget, options, stop);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kOutOfMemory, "the scheduler ran out of host memory; the job goes on without"};
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kInternal, std::string("the scheduler failed: ") + error.what()};
+  }
+}
+
+}  // namespace stowage::planner::schedule
