@@ -1,7 +1,7 @@
 """Records the zoo's full-size jobs on the simulated device, as benchmarks/instances/zoo/NAME.stowtrace.
 
-    .venv/bin/python benchmarks/placement/record_zoo.py            # all models, some minutes
-    .venv/bin/python benchmarks/placement/record_zoo.py lstm gpt2
+    .venv/bin/python benchmarks/placement/record_zoo.py                 # all jobs, some minutes
+    .venv/bin/python benchmarks/placement/record_zoo.py lstm gpt2_x12   # some; _x12: in twelve micro-batches
 
 The traces are kept with the repository, so that placement can be measured where there is no torch.
 """
@@ -12,24 +12,36 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.zoo import harness, steady
+from tests.zoo import harness, models
 
 FOLDER = ROOT / "benchmarks" / "instances" / "zoo"
 ITERATIONS = 6
+IN_MICRO_BATCHES = ("gpt2_x12", "llama_x12", "bert_x16")  # LLMs of 10,000 to 20,000 buffers an iteration
 
 
-def record(model: str) -> pathlib.Path:
+def train(model: str, micro_batches: int) -> None:
+    """The job itself, in a process of its own."""
+    job = models.build(model, "full", "cuda")
+    job.accumulate *= micro_batches
+    for iteration in range(ITERATIONS):
+        job.step(iteration)
+
+
+def record(name: str) -> pathlib.Path:
     """Raises AssertionError with the job's output if the job fails, RuntimeError if it left no trace."""
-    trace = FOLDER / f"{model}.stowtrace"
-    options = ["--size", "full", "--iterations", str(ITERATIONS), "--no-digests", "--any-algorithm"]
-    outcome = harness.run_model(model, "entry_point", device="simulated", options=options,
-                                extra={"STOWAGE_TRACE": str(trace)})
-    if outcome.report.get("state") != "planned" or not trace.exists():
-        raise RuntimeError(f"{model}: {outcome.report.get('reason') or outcome.report.get('state') or outcome.output}")
+    model, _, micro_batches = name.partition("_x")
+    trace = FOLDER / f"{name}.stowtrace"
+    script = [str(pathlib.Path(__file__).relative_to(ROOT)), "--train", model, micro_batches or "1"]
+    done = harness.run_checked("entry_point", script, device="simulated", extra={"STOWAGE_TRACE": str(trace)})
+    if done.report.get("state") != "planned" or not trace.exists():
+        raise RuntimeError(f"{name}: {done.report.get('reason') or done.report.get('state') or done.stdout}")
     return trace
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name in sys.argv[1:] or (*steady.MODELS, "resnet50_b184"):
-        print(f"{name}: {record(name).stat().st_size} bytes", flush=True)
+    if sys.argv[1:2] == ["--train"]:
+        train(sys.argv[2], int(sys.argv[3]))
+    else:
+        FOLDER.mkdir(exist_ok=True)
+        for job_name in sys.argv[1:] or (*models.names(), *IN_MICRO_BATCHES):
+            print(f"{job_name}: {record(job_name).stat().st_size} bytes", flush=True)

@@ -1,6 +1,7 @@
 """What is measured, section by section."""
 
 import os
+import pathlib
 import statistics
 
 from placement.page import Section, Verdict, prose
@@ -15,6 +16,11 @@ BARS_OF_UNREACHED = {"D": 1.0145, "J": 1.035}
 
 def machine() -> str:
     return f"On {os.cpu_count()} processors, with a load of {os.getloadavg()[0]:.1f} when it began"
+
+
+def traces(pattern: str) -> list[pathlib.Path]:
+    """Those of the zoo's jobs; the ones in micro-batches have their number behind an x."""
+    return sorted((INSTANCES / "zoo").glob(f"{pattern}.stowtrace"))
 
 
 def tells(run: Run | None) -> str:
@@ -76,7 +82,7 @@ def lowest(settings: Settings) -> Section:
 def large_line(name: str, run: Run | None, limit: str, idealloc: str = "", stalloc: str = "") -> str:
     if run is None:
         return f"| {name} |  | {limit} | no placement in time |  |  |  |  | {idealloc} | {stalloc} |"
-    return (f"| {name} | {run['n']:,} | {limit} | {ratio(run):.6f} | {'yes' if run['proved'] else 'no'} | "
+    return (f"| {name} | {run['n']:,} | {limit} | {ratio(run):.8f} | {'yes' if run['proved'] else 'no'} | "
             f"{run['technique']} | {run['seconds']:.3f} | {run['cpu_seconds']:.3f} | {idealloc} | {stalloc} |")
 
 
@@ -92,20 +98,22 @@ def training(settings: Settings) -> Section:
     resnet = of(INSTANCES / "somas_resnet50.csv", "2")
     pangu = of(INSTANCES / "somas_pangu_2_6b.csv", "2")
     s_1 = of(INSTANCES / "iopddl_S_1.csv", "5")
-    made = {f"GPT, {buffers // 1000}k, {lengths} lengths": of(gpt(settings, buffers, lengths), "2")
+    jobs = {f"zoo's {trace.stem.replace('_x', ' in ')} micro-batches": of(trace, "2") for trace in traces("*_x[0-9]*")}
+    made = {f"made GPT, {buffers // 1000}k, {lengths} lengths": of(gpt(settings, buffers, lengths), "2")
             for buffers in (10_000, 20_000) for lengths in ("same", "varied")}
     lines = [*LARGE_HEAD, large_line("SOMAS ResNet-50", resnet, "2", "1.0061 in 0.1 s", "1.008 in 6 s"),
-             *(large_line(name, run, "2") for name, run in made.items()),
+             *(large_line(name, run, "2") for name, run in (jobs | made).items()),
              large_line("SOMAS Pangu-2.6B", pangu, "2", "1.0334 in 1.1 s", "1.146 in 118 s"),
              large_line("iopddl S_1", s_1, "5", "1.0250 in 12.1 s")]
-    worst = max(ratio(run) for run in (pangu, *made.values()))
-    easy = max(ratio(run) for run in made.values())
+    worst = max(ratio(run) for run in (pangu, *jobs.values(), *made.values()))
+    own, made_worst = max(map(ratio, jobs.values())), max(map(ratio, made.values()))
     reached_in = resnet["seconds"] if resnet["proved"] else float("inf")
     verdicts = [
         Verdict("1,042 buffers (SOMAS ResNet-50)", "bound in < 0.5 s", "< 50 ms", tells(resnet), reached_in < 0.5,
                 reached_in < 0.05),
         Verdict("10,000–20,000 (LLM training traces)", "≤ 1.005 in 2 s", "≤ 1.0001 in 2 s",
-                f"GPT in micro-batches at most {easy:.6g}; Pangu-2.6B {tells(pangu)}", worst <= 1.005, worst <= 1.0001),
+                f"the zoo's at most {own:.8g}, made ones {made_worst:.8g}; Pangu-2.6B {tells(pangu)}",
+                worst <= 1.005, worst <= 1.0001),
         Verdict("28,526 buffers (iopddl S_1)", "≤ 1.025 in 5 s", "≤ 1.01", tells(s_1), ratio(s_1) <= 1.025,
                 ratio(s_1) <= 1.01)]
     return Section(TITLES["training"], verdicts, [*prose(f"{begun}."), *lines])
@@ -116,7 +124,8 @@ def huge(settings: Settings) -> Section:
     sizes = {100_000: ("2",)} if settings.quick else {100_000: ("2",), 1_000_000: ("1", "2", "10")}
     runs = {(buffers, lengths, limit): place(settings, gpt(settings, buffers, lengths), "--time-limit", limit)
             for buffers, limits in sizes.items() for lengths in ("same", "varied") for limit in limits}
-    lines = LARGE_HEAD + [large_line(f"GPT, {lengths} lengths", run, limit) for (_, lengths, limit), run in runs.items()]
+    lines = LARGE_HEAD + [large_line(f"made GPT, {lengths} lengths", run, limit)
+                          for (_, lengths, limit), run in runs.items()]
     def worst(buffers, limit):
         """Height over bound and seconds of the worse of the two; a first placement may be later than the limit."""
         both = [runs.get((buffers, lengths, limit)) for lengths in ("same", "varied")]
@@ -140,7 +149,7 @@ def zoo(settings: Settings) -> Section:
     lines = ["| job | buffers | height, MiB | height ÷ bound | proved | technique | median ms | most ms | median CPU ms |",
              "|---|---|---|---|---|---|---|---|---|"]
     mosts, proved, most_buffers = [], True, 0
-    for trace in sorted((INSTANCES / "zoo").glob("*.stowtrace")):
+    for trace in sorted(set(traces("*")) - set(traces("*_x[0-9]*"))):
         runs = [place(settings, trace, "--time-limit", "2", "--seed", str(seed)) for seed in range(1, repeats + 1)]
         seconds = [run["seconds"] for run in runs]
         mosts.append(max(seconds))
