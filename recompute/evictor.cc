@@ -1,6 +1,7 @@
 #include "recompute/evictor.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/mix.h"
 #include "recompute/window.h"
@@ -8,92 +9,127 @@
 namespace stowage::recompute {
 namespace {
 
-double score_of(double cost_ns, std::uint64_t bytes, std::uint64_t now, std::uint64_t last_use) {
-  const auto staleness = static_cast<double>(now - std::min(now, last_use) + 1);
-  return cost_ns / (static_cast<double>(bytes) * staleness);
+double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t last_use) {
+  return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
 }
 
 }  // namespace
 
+// Goes down from evicted values through what is not there either: whoever is there at the end of such a way
+// is what their replay starts from.
 void Evictor::note_consumers() {
   consumers_.clear();
+  const std::uint64_t stamp = book_.next_stamp();
   book_.for_each([&](StorageRecord& record) {
-    if (!record.evicted || !record.current->recipe) return;
-    const NeighbourSets::Id set = residency_.set_of(*record.current);
-    if (set < 0) return;
-    for (const Input& input : record.current->recipe->inputs) {
-      if (input.value) consumers_[input.value.get()].push_back(residency_.name_of_set(set));
-    }
+    if (record.evicted && residency_.set_of(*record.current) >= 0) note_consumer(*record.current, stamp);
   });
 }
 
-// Its own op, and each set of absent values next to it once.
-double Evictor::neighbourhood_ns(Value& value) {
-  constexpr double kReplayNs = 2000;  // what running any op again costs at least
-  double sum = static_cast<double>(value.recipe->kind->cost_ns()) + kReplayNs;
-  std::vector<NeighbourSets::Id> counted;
-  const auto count = [&](NeighbourSets::Id set) {
-    if (std::find(counted.begin(), counted.end(), set) != counted.end()) return;
-    counted.push_back(set);
-    sum += static_cast<double>(residency_.cost_of_set_ns(set));
-  };
-  for (const Input& input : value.recipe->inputs) {
-    if (!input.value || !input.value->recipe || Residency::materialised(*input.value)) continue;
-    const NeighbourSets::Id set = residency_.set_of(*input.value);
-    if (set >= 0) {
-      count(residency_.name_of_set(set));
-    } else {
-      sum += static_cast<double>(input.value->recipe->kind->cost_ns());
+void Evictor::note_consumer(Value& evicted, std::uint64_t stamp) {
+  const NeighbourSets::Id set = residency_.set_of(evicted);
+  waiting_.assign(1, &evicted);
+  evicted.stamp = stamp;
+  while (!waiting_.empty()) {
+    const Value& at = *waiting_.back();
+    waiting_.pop_back();
+    for (const Input& input : at.recipe->inputs) {
+      Value* const below = input.value.get();
+      if (below == nullptr || !below->recipe) continue;
+      if (Residency::materialised(*below)) {
+        consumers_[below].push_back(set);
+      } else if (below->stamp != stamp) {
+        below->stamp = stamp;
+        waiting_.push_back(below);
+      }
     }
   }
+}
+
+// Its own op and all that would have to run before it, and each set of evicted values that starts from it
+// once. Once the sum is above `enough` it may be left incomplete.
+double Evictor::cost_ns(Value& value, double enough) {
+  constexpr double kReplayNs = 2000;  // what running any op again costs at least
+  double sum = 0;
   const auto consumers = consumers_.find(&value);
   if (consumers != consumers_.end()) {
-    for (const NeighbourSets::Id set : consumers->second) count(residency_.name_of_set(set));
+    counted_.clear();
+    for (const NeighbourSets::Id id : consumers->second) {
+      const NeighbourSets::Id set = residency_.name_of_set(id);
+      if (std::find(counted_.begin(), counted_.end(), set) != counted_.end()) continue;
+      counted_.push_back(set);
+      sum += static_cast<double>(residency_.cost_of_set_ns(set));
+    }
+  }
+  const std::uint64_t stamp = book_.next_stamp();
+  waiting_.assign(1, &value);
+  while (!waiting_.empty() && sum <= enough) {
+    const Value& at = *waiting_.back();
+    waiting_.pop_back();
+    sum += static_cast<double>(at.recipe->kind->cost_ns()) + kReplayNs;
+    for (const Input& input : at.recipe->inputs) {
+      Value* const below = input.value.get();
+      if (below == nullptr || !below->recipe || below->stamp == stamp || Residency::materialised(*below))
+        continue;
+      below->stamp = stamp;
+      waiting_.push_back(below);
+    }
   }
   return sum;
 }
 
 std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, int device_type,
                                                     std::uint64_t now) {
-  note_consumers();
   std::vector<Candidate> found;
   book_.for_each([&](StorageRecord& record) {
     if (record.bytes < smallest || !Residency::may_evict(record)) return;
     if (static_cast<int>(record.address->device_type()) != device_type) return;
-    const double score = score_of(neighbourhood_ns(*record.current), record.bytes, now, record.last_use);
-    found.push_back({&record, nullptr, score, record.bytes});
+    found.push_back({&record, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
+                     record.bytes, record.serial});
   });
   foreign_.for_each_evictable(device_type, [&](ForeignBuffer& buffer) {
-    const double score =
-        score_of(static_cast<double>(buffer.owner.restore_ns), buffer.owner.bytes, now, buffer.last_use);
-    found.push_back({nullptr, &buffer, score, buffer.owner.bytes});
+    const double weight = bytes_by_staleness(buffer.owner.bytes, now, buffer.last_use);
+    found.push_back({nullptr, &buffer, static_cast<double>(buffer.owner.restore_ns) / weight, weight,
+                     buffer.owner.bytes, 0});
   });
   return found;
 }
 
-bool Evictor::evict(const Candidate& candidate) {
-  return candidate.record != nullptr ? residency_.evict(*candidate.record)
-                                     : ForeignBuffers::evict(*candidate.foreign);
+double Evictor::score(const Candidate& candidate, double enough) {
+  if (candidate.record == nullptr) return candidate.score;
+  return cost_ns(*candidate.record->current, enough * candidate.weight) / candidate.weight;
 }
 
+bool Evictor::evict(const Candidate& candidate) {
+  if (candidate.record == nullptr) return ForeignBuffers::evict(*candidate.foreign);
+  if (!residency_.evict(*candidate.record)) return false;
+  note_consumer(*candidate.record->current, book_.next_stamp());
+  return true;
+}
+
+// An eviction makes others only dearer, as what they start from or what starts from them is away. So a score
+// that was right once is a lower bound later, and the candidate with the least is the right one if its score
+// still holds when it is taken.
 std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, int device_type,
                                  std::uint64_t now) {
+  const auto later = [](const Candidate& a, const Candidate& b) {
+    return a.score != b.score ? a.score > b.score : a.serial > b.serial;
+  };
+  note_consumers();
+  std::vector<Candidate> heap = candidates(smallest, device_type, now);
+  std::make_heap(heap.begin(), heap.end(), later);
   std::uint64_t freed = 0;
-  while (freed < bytes) {
-    std::vector<Candidate> found = candidates(smallest, device_type, now);
-    std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      if (a.score != b.score || a.record == nullptr || b.record == nullptr) return a.score < b.score;
-      return a.record->serial < b.record->serial;
-    });
-    // Scores change with what is evicted: after a few, they are taken anew.
-    constexpr std::size_t kPerScan = 8;
-    std::size_t evicted = 0;
-    for (const Candidate& candidate : found) {
-      if (!evict(candidate)) continue;
-      freed += candidate.bytes;
-      if (freed >= bytes || ++evicted == kPerScan) break;
+  while (freed < bytes && !heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), later);
+    Candidate& least = heap.back();
+    const double next = heap.size() > 1 ? heap.front().score : std::numeric_limits<double>::infinity();
+    const double present = score(least, next);
+    if (present > next) {
+      least.score = present;
+      std::push_heap(heap.begin(), heap.end(), later);
+      continue;
     }
-    if (evicted == 0) break;
+    if (evict(least)) freed += least.bytes;
+    heap.pop_back();
   }
   return freed;
 }
@@ -106,12 +142,13 @@ bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, int devic
   };
   std::vector<Owned> owned;
   for (const FreeRange& range : free) owned.push_back({{range.begin, range.end, 0, true}, nullptr});
+  note_consumers();
   for (const Candidate& candidate : candidates(smallest, device_type, now)) {
     if (candidate.record == nullptr) continue;  // where it lies is not known
+    const double cost = score(candidate, std::numeric_limits<double>::infinity());
     const auto begin = reinterpret_cast<std::uintptr_t>(candidate.record->data);
     owned.push_back(
-        {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), candidate.score, false},
-         candidate.record});
+        {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), cost, false}, candidate.record});
   }
   std::sort(owned.begin(), owned.end(),
             [](const Owned& a, const Owned& b) { return a.piece.begin < b.piece.begin; });

@@ -1,7 +1,9 @@
 // Chooses what to evict: the rescue driver's scores, and the forced evictions of tests.
 //
-// The score is DTR's h = cost / (bytes * staleness), with the cost of absent neighbours (NeighbourSets), over
-// all storages that may be evicted: no sampling, so that a limit is hard. Least is evicted first.
+// The score is DTR's h = cost / (bytes * staleness), over all storages that may be evicted: no sampling, so
+// that a limit is hard. Least is evicted first. The cost is that of every op that would have to run, those of
+// dead values on the way included, and of the evicted values that start from it (NeighbourSets). A gradient
+// thus costs what the pass behind it costs.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -36,19 +38,26 @@ class Evictor {
   struct Candidate {
     StorageRecord* record;
     ForeignBuffer* foreign;
-    double score;
+    double score;   ///< or less than it
+    double weight;  ///< bytes by staleness
     std::uint64_t bytes;
+    std::uint64_t serial;
   };
   bool evict(const Candidate& candidate);
   std::vector<Candidate> candidates(std::uint64_t smallest, int device_type, std::uint64_t now);
+  double score(const Candidate& candidate, double enough);
   void note_consumers();
-  double neighbourhood_ns(Value& value);
+  void note_consumer(Value& evicted, std::uint64_t stamp);
+  double cost_ns(Value& value, double enough);
 
   StorageBook& book_;
   Residency& residency_;
   ForeignBuffers& foreign_;
   std::unordered_map<const Value*, std::vector<NeighbourSets::Id>>
-      consumers_;  ///< of evicted values; for one scan
+      consumers_;  ///< by value that is there: the sets of evicted values whose replay starts from it; for
+                   ///< one scan
+  std::vector<Value*> waiting_;
+  std::vector<NeighbourSets::Id> counted_;
 };
 
 }  // namespace stowage::recompute
