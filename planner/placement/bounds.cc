@@ -255,7 +255,7 @@ class Prover {
     WorkMeter own(limits_, kShare, alone, 0);
     Draft draft;
     const auto outcome = search::search(part, capacity, {}, own, draft);
-    meter_.spend(own.used());
+    meter_.add(own);
     return outcome == search::Outcome::kInfeasible;
   }
 

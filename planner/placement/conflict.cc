@@ -92,7 +92,7 @@ bool impossible(const Problem& problem, Bytes capacity, const Limits& limits, Wo
   WorkMeter own(limits, kShare, alone, 0);
   Draft draft;
   const auto outcome = search::search(instance, capacity.value(), {}, own, draft);
-  meter.spend(own.used());
+  meter.add(own);
   return outcome == search::Outcome::kInfeasible;
 }
 

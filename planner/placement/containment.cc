@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "planner/placement/long_sort.h"
+
 namespace stowage::planner::placement {
 
 Containment::Containment(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter)
     : ranks_(instance.ranks) {
   points_.reserve(order.size());
-  for (std::uint32_t position = 0; position < order.size(); ++position) {
+  for (std::uint32_t position = 0; position < order.size() && meter.spend(1); ++position) {
     const Life& life = instance.pieces[order[position]].life;
     points_.push_back({life.begin, life.end + life.wrapped_end, position});
   }
@@ -16,18 +18,21 @@ Containment::Containment(const Instance& instance, std::span<const std::uint32_t
   std::size_t leaves = 1;
   while (leaves * kLeaf < points_.size()) leaves *= 2;
   nodes_.resize(2 * leaves);
+  if (meter.out()) return;
   build(1, 0, static_cast<std::uint32_t>(points_.size()), true, meter);
-  if (!meter.out()) list_starters(instance, order);
+  if (!meter.out()) list_starters(instance, order, meter);
 }
 
-void Containment::list_starters(const Instance& instance, std::span<const std::uint32_t> order) {
+void Containment::list_starters(const Instance& instance, std::span<const std::uint32_t> order,
+                                WorkMeter& meter) {
   starters_from_.assign(ranks_ + 2, 0);
   for (const Piece& piece : instance.pieces) ++starters_from_[piece.life.begin + 2];
+  if (!meter.spend(2 * instance.pieces.size())) return;
   for (std::size_t rank = 2; rank < starters_from_.size(); ++rank)
     starters_from_[rank] += starters_from_[rank - 1];
   starters_.resize(order.size());
   starter_of_.resize(order.size());
-  for (std::uint32_t position = 0; position < order.size(); ++position) {
+  for (std::uint32_t position = 0; position < order.size() && meter.spend(1); ++position) {
     const Life& life = instance.pieces[order[position]].life;
     const std::uint32_t at = starters_from_[life.begin + 1]++;
     starters_[at] = {life.end + life.wrapped_end, position};
@@ -38,6 +43,11 @@ void Containment::list_starters(const Instance& instance, std::span<const std::u
 void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin,
                         WorkMeter& meter) {
   if (!meter.spend(last - first)) return;
+  const bool long_one = last - first > kSortStretch && node == 1;
+  if (long_one && !sort_unless(
+                      points_, [](const Point& a, const Point& b) { return a.begin < b.begin; },
+                      [&meter] { return !meter.spend(kSortStretch); }))
+    return;
   Node& self = nodes_[node];
   self = {first, last, kNone, 0, kNone, 0, kNone};
   if (2 * node >= nodes_.size()) {
@@ -47,10 +57,11 @@ void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t l
     }
   } else {
     const std::uint32_t middle = first + (last - first) / 2;
-    std::nth_element(points_.begin() + first, points_.begin() + middle, points_.begin() + last,
-                     [by_begin](const Point& a, const Point& b) {
-                       return (by_begin ? a.begin < b.begin : a.end < b.end);
-                     });
+    if (!long_one)
+      std::nth_element(points_.begin() + first, points_.begin() + middle, points_.begin() + last,
+                       [by_begin](const Point& a, const Point& b) {
+                         return (by_begin ? a.begin < b.begin : a.end < b.end);
+                       });
     build(2 * node, first, middle, !by_begin, meter);
     build(2 * node + 1, middle, last, !by_begin, meter);
   }

@@ -50,7 +50,7 @@ class Containment {
   };
   static constexpr std::uint32_t kFew = 32;  ///< pieces that begin in a stretch, to be looked at one by one
 
-  void list_starters(const Instance& instance, std::span<const std::uint32_t> order);
+  void list_starters(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter);
   void look(std::uint32_t begin, std::uint32_t end, std::uint32_t& best, std::uint64_t& work) const;
   void search(std::uint32_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t& best,
               std::uint64_t& work) const;

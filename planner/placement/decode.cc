@@ -68,10 +68,31 @@ bool sort_by_keys(std::vector<std::uint32_t>& order, const std::vector<std::uint
 
 namespace {
 
-OffsetIndex index_with_obstacles(const Instance& instance) {
+/// How many of the ranks before each are in the life of some piece.
+std::vector<std::uint32_t> lived_before(const Instance& instance) {
+  std::vector<std::int32_t> change(instance.ranks + 1, 0);
+  for (const Piece& piece : instance.pieces) {
+    ++change[piece.life.begin], --change[piece.life.end];
+    if (piece.life.wrapped_end != 0) ++change[0], --change[piece.life.wrapped_end];
+  }
+  std::vector<std::uint32_t> lived(instance.ranks + 1, 0);
+  std::int32_t alive = 0;
+  for (std::uint32_t rank = 0; rank < instance.ranks; ++rank)
+    lived[rank + 1] = lived[rank] + ((alive += change[rank]) > 0 ? 1 : 0);
+  return lived;
+}
+
+/// Those that stand in the way of some piece. Not to be used if the meter is out after it.
+OffsetIndex index_with_obstacles(const Instance& instance, WorkMeter& meter) {
   OffsetIndex index(instance.ranks);
-  for (const Obstacle& obstacle : instance.obstacles)
-    index.insert(obstacle.life, obstacle.offset, obstacle.size);
+  if (instance.obstacles.empty()) return index;
+  const std::vector<std::uint32_t> lived = lived_before(instance);
+  for (const Obstacle& obstacle : instance.obstacles) {
+    const Life& life = obstacle.life;
+    const bool met = lived[life.end] != lived[life.begin] || lived[life.wrapped_end] != 0;
+    if (!meter.spend(met ? 8 : 1)) break;
+    if (met) index.insert(life, obstacle.offset, obstacle.size);
+  }
   return index;
 }
 
@@ -95,7 +116,7 @@ bool fill_gaps(const Instance& instance, std::span<const std::uint32_t> order, W
       std::pair<std::uint64_t, std::uint32_t>;  // lowest offset when last looked at, position in order
   std::vector<Waiting> heap;
   for (std::uint32_t position = 0; position < order.size(); ++position) heap.emplace_back(0, position);
-  OffsetIndex index = index_with_obstacles(instance);
+  OffsetIndex index = index_with_obstacles(instance, meter);
   while (!heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
     auto& [known, position] = heap.back();
@@ -142,7 +163,7 @@ std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkM
 
 bool place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit, WorkMeter& meter,
                     Draft& draft) {
-  OffsetIndex index = index_with_obstacles(instance);
+  OffsetIndex index = index_with_obstacles(instance, meter);
   begin_draft(instance, draft);
   for (std::uint32_t piece : order) {
     const Piece& p = instance.pieces[piece];

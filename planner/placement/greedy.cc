@@ -86,11 +86,11 @@ std::vector<std::uint32_t> order_by_offset(const Draft& draft, WorkMeter& meter)
 
 /// Without a key, by the offsets of the best draft.
 Member booster(const Instance& instance, const Draft& best, const char* name, std::optional<Key> key,
-               std::uint64_t seed, BoostBy by, int patience) {
-  return {name, [&instance, &best, key, seed, by, patience](WorkMeter& meter, Draft& draft) {
+               std::uint64_t seed, BoostBy by, int patience, Raise raise = Raise::kAnywhere) {
+  return {name, [&instance, &best, key, seed, by, patience, raise](WorkMeter& meter, Draft& draft) {
             draft = best;
             auto order = key ? sorted_order(instance, *key, meter) : order_by_offset(best, meter);
-            if (!meter.out()) boost(instance, std::move(order), seed, meter, draft, by, patience);
+            if (!meter.out()) boost(instance, std::move(order), seed, meter, draft, by, patience, raise);
             return true;
           }};
 }
@@ -101,6 +101,8 @@ std::vector<Member> second_round(const Instance& instance, const Draft& best, co
   std::vector<Member> members;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     if (lowest) {
+      members.push_back(booster(instance, best, "boost-lowest/end", Key::kEnd, seed, BoostBy::kLowestFirst,
+                                patience, Raise::kFar));
       for (const auto& [name, key] : {std::pair{"boost-lowest/lifetime", Key::kDuration},
                                       {"boost-lowest/area", Key::kArea},
                                       {"boost-lowest/birth", Key::kBirth},
@@ -181,7 +183,7 @@ std::vector<AddressRange> held_by_others(const Problem& problem, const Solution&
   return ranges;
 }
 
-Status check_obstacles(const Instance& instance) {
+Status check_obstacles(const Instance& instance, const Limits& limits) {
   std::vector<Claim> claims;
   for (std::uint32_t i = 0; i < instance.obstacles.size(); ++i) {
     const Obstacle& obstacle = instance.obstacles[i];
@@ -189,7 +191,7 @@ Status check_obstacles(const Instance& instance) {
     claims.push_back({obstacle.life.begin, obstacle.life.end, range, i, true});
     if (obstacle.life.wrapped_end != 0) claims.push_back({0, obstacle.life.wrapped_end, range, i, true});
   }
-  const std::vector<std::uint32_t> overlapping = giving_way(claims);
+  const std::vector<std::uint32_t> overlapping = giving_way(claims, limits);
   if (overlapping.empty()) return {};
   return Error{ErrorCode::kInvalidArgument,
                "placement problem: fixed items overlap at offset " +
@@ -244,12 +246,14 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   if (options.limits.stopped()) return over(options);
   GreedyOptions own = options;
   own.limits.work_limit = options.limits.work_limit / std::max<std::size_t>(classes.size(), 1);
+  if (options.limits.stopped()) return over(options);
   solution.lower_bound = least_height(problem, instances);
   std::vector<std::uint32_t> done;
   for (Instance& instance : instances) {
     hold_ranges(instance, held_by_others(problem, solution, done, instance.stream_class));
     instance.goal = goal_of(problem, instance, &instance == &instances.back(), options);
-    if (Status status = check_obstacles(instance); !status) return status.error();
+    if (Status status = check_obstacles(instance, options.limits); !status) return status.error();
+    if (options.limits.stopped()) return over(options);
     done.push_back(instance.stream_class);
     if (instance.pieces.empty()) continue;
     const auto placed = place_class(instance, own);

@@ -54,8 +54,9 @@ class TimeAxis {
   std::vector<std::uint64_t> sorted_;  ///< used instead if not empty
 };
 
-/// Births and deaths and the ends of gaps; 0 and the period are there whenever a lifetime wraps.
-TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class) {
+/// Births and deaths and the ends of gaps (none after a stop); 0 and the period are there whenever a lifetime
+/// wraps.
+TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class, const Limits& limits) {
   std::vector<std::uint64_t> times;
   times.reserve(2 * (problem.items.size() + problem.gaps.size()));
   const auto add = [&](std::uint64_t begin, std::uint64_t end) {
@@ -70,6 +71,7 @@ TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class) {
     const Item& item = problem.items[gap.item];
     if (item.stream_class == stream_class && occupies(item)) add(gap.begin, gap.end);
   }
+  if (limits.stopped()) times.clear();
   return TimeAxis(std::move(times));
 }
 
@@ -181,7 +183,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   Instance instance;
   instance.stream_class = stream_class;
   if (limits.stopped()) return instance;
-  const TimeAxis axis = axis_of(problem, stream_class);
+  const TimeAxis axis = axis_of(problem, stream_class, limits);
   instance.ranks = axis.count() - 1;
   const bool alone = problem.regions.empty() && stream_classes(problem).size() == 1;
   std::size_t next_gap = 0;
@@ -210,6 +212,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   }
   if (limits.stopped()) return instance;
   instance.live = most_live(instance);
+  if (limits.stopped()) return instance;
   instance.bound = std::max(instance.bound, instance.live);
   for (const Piece& piece : instance.pieces) instance.bound = std::max(instance.bound, piece.size);
   hold_ranges(instance, taken);

@@ -40,6 +40,7 @@ bool sort_unless(std::vector<T>& values, const Less& less, const Stopped& stoppe
     std::sort(at(from), at(std::min(from + kSortStretch, count)), less);
   }
   if (count <= kSortStretch) return true;
+  if (stopped()) return false;
   std::vector<T> merged(values);
   for (std::size_t run = kSortStretch; run < count; run *= 2) {
     for (std::size_t from = 0; from < count; from += 2 * run) {

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "planner/placement/long_sort.h"
+
 namespace stowage::planner::placement {
 namespace {
 
@@ -57,7 +59,7 @@ class Sweep {
 
 }  // namespace
 
-std::vector<std::uint32_t> giving_way(std::span<const Claim> claims) {
+std::vector<std::uint32_t> giving_way(std::span<const Claim> claims, const Limits& limits) {
   struct Event {
     std::uint32_t rank;
     bool begins;  // ends come first
@@ -70,12 +72,17 @@ std::vector<std::uint32_t> giving_way(std::span<const Claim> claims) {
     events.push_back({claims[i].begin, true, i});
     events.push_back({claims[i].end, false, i});
   }
-  std::sort(events.begin(), events.end(), [&](const Event& a, const Event& b) {
+  const auto before = [&](const Event& a, const Event& b) {
     return std::tuple(a.rank, a.begins, !claims[a.claim].firm, a.claim) <
            std::tuple(b.rank, b.begins, !claims[b.claim].firm, b.claim);
-  });
+  };
+  if (!sort_unless(events, before, [&] { return limits.stopped(); })) return {};
   Sweep sweep(claims);
-  for (const Event& event : events) event.begins ? sweep.begin(event.claim) : sweep.end(event.claim);
+  std::size_t seen = 0;
+  for (const Event& event : events) {
+    if (++seen % kSortStretch == 0 && limits.stopped()) break;
+    event.begins ? sweep.begin(event.claim) : sweep.end(event.claim);
+  }
   return sweep.gone();
 }
 

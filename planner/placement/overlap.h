@@ -24,7 +24,8 @@ struct Claim {
 };
 
 /// The owners that must give way, ascending, so that the claims of all others are disjoint: where two meet,
-/// the one that is not firm, else the later one. Not the fewest possible. O(n log n).
-std::vector<std::uint32_t> giving_way(std::span<const Claim> claims);
+/// the one that is not firm, else the later one. Not the fewest possible; any if `limits` say stop. O(n log
+/// n).
+std::vector<std::uint32_t> giving_way(std::span<const Claim> claims, const Limits& limits = {});
 
 }  // namespace stowage::planner::placement

@@ -42,7 +42,7 @@ struct PlaceOptions {
   std::stop_token stop;
   /// Called in the calling thread with each better placement, the last one included. May be empty.
   std::function<void(const Solution&)> on_better;
-  std::function<void()> on_look;  ///< as in Limits (work.h)
+  std::function<void(std::uint64_t)> on_look;  ///< as in Limits (work.h)
 };
 
 /// Places all items; the result is validated. Where the problem has a capacity and none was found that fits

@@ -27,8 +27,20 @@ std::uint64_t bound_of(const Instance& instance) {
   return bound;
 }
 
-void hold(Instance& part, const Life& life, std::uint64_t offset, std::uint64_t size, std::uint64_t ceiling) {
-  if (offset >= ceiling) return;
+/// From the first to the last rank of the pieces; all of time if some of them wrap.
+Life hull_of(const Instance& part) {
+  Life hull{part.ranks, 0, 0};
+  for (const Piece& piece : part.pieces) {
+    if (piece.life.wrapped_end != 0) return {0, part.ranks, 0};
+    hull.begin = std::min(hull.begin, piece.life.begin);
+    hull.end = std::max(hull.end, piece.life.end);
+  }
+  return hull;
+}
+
+void hold(Instance& part, const Life& hull, const Life& life, std::uint64_t offset, std::uint64_t size,
+          std::uint64_t ceiling) {
+  if (offset >= ceiling || !meet(hull, life)) return;
   const bool wanted = std::any_of(part.pieces.begin(), part.pieces.end(),
                                   [&](const Piece& piece) { return meet(piece.life, life); });
   if (wanted) part.obstacles.push_back({life, offset, std::min(size, ceiling - offset)});
@@ -69,10 +81,11 @@ Instance around(const Instance& instance, std::span<const std::uint32_t> pieces,
     own[piece] = 1;
     part.pieces.push_back(instance.pieces[piece]);
   }
+  const Life hull = hull_of(part);
   for (const Obstacle& obstacle : instance.obstacles)
-    hold(part, obstacle.life, obstacle.offset, obstacle.size, ceiling);
+    hold(part, hull, obstacle.life, obstacle.offset, obstacle.size, ceiling);
   for (std::size_t i = 0; i < instance.pieces.size(); ++i) {
-    if (own[i] == 0) hold(part, instance.pieces[i].life, offsets[i], instance.pieces[i].size, ceiling);
+    if (own[i] == 0) hold(part, hull, instance.pieces[i].life, offsets[i], instance.pieces[i].size, ceiling);
   }
   std::sort(part.obstacles.begin(), part.obstacles.end(),
             [](const Obstacle& a, const Obstacle& b) { return a.offset < b.offset; });

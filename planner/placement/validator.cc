@@ -205,14 +205,17 @@ Status check_regions(const Problem& problem, const std::vector<Use>& uses) {
 }  // namespace
 
 Status validate_placement(const Problem& problem, const Solution& solution, const Limits& limits) {
+  if (limits.stopped()) return cancelled();
   if (solution.offsets.size() != problem.items.size())
     return rejected("it has offsets for another number of items");
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
+    if (i % (4 * kLookEvery) == 0 && limits.stopped()) return cancelled();
     if (Status status = check_alone(problem, solution, i); !status) return status;
   }
   if (Status status = check_gaps(problem); !status) return status;
   if (Status status = check_height(problem, solution); !status) return status;
   const auto stopped = [&] { return limits.stopped(); };
+  if (stopped()) return cancelled();
   Account account;
   if (Status status = take_account(problem, solution, limits, account); !status) return status;
   if (!sort_unless(account.events, std::less<>(), stopped)) return cancelled();

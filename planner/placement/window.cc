@@ -134,7 +134,7 @@ class Windows {
     const Race alone{std::numeric_limits<std::uint32_t>::max()};
     WorkMeter own(limits_, kSearchShare, alone, 0);
     const auto outcome = search::search(part, ceiling, {}, own, found);
-    meter_.spend(own.used());
+    meter_.add(own);
     return outcome == search::Outcome::kFound;
   }
 

@@ -19,17 +19,17 @@ struct Limits {
   std::uint64_t work_limit = 400'000'000;  ///< placed items looked at; about 1 ns each
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::stop_token stop;
-  /// Called at each look at the stop token, from any thread, so that tests and benchmarks can see how far
-  /// apart these are. May be empty.
-  std::function<void()> on_look;
+  /// Called at each look at the stop token, from any thread, with the work counted since the last one by the
+  /// member that looks, so that tests and benchmarks can see how far apart looks are. May be empty.
+  std::function<void(std::uint64_t)> on_look;
 
-  [[nodiscard]] bool stopped() const {
-    if (on_look) on_look();
+  [[nodiscard]] bool stopped(std::uint64_t work = 0) const {
+    if (on_look) on_look(work);
     return stop.stop_requested();
   }
-  [[nodiscard]] bool over() const {
-    return stopped() || (deadline != std::chrono::steady_clock::time_point::max() &&
-                         std::chrono::steady_clock::now() >= deadline);
+  [[nodiscard]] bool over(std::uint64_t work = 0) const {
+    return stopped(work) || (deadline != std::chrono::steady_clock::time_point::max() &&
+                             std::chrono::steady_clock::now() >= deadline);
   }
 };
 
@@ -41,6 +41,9 @@ using Race = std::atomic<std::uint32_t>;
 /// Counts one member's work against its share and says when to stop.
 class WorkMeter {
  public:
+  /// Units, some 0.1 ms: cancellation is well within 20 ms.
+  static constexpr std::uint64_t kLookEvery = 1u << 17;
+
   /// Requires: limits and race outlive the meter. `rank` is the member's place in the race.
   WorkMeter(const Limits& limits, std::uint64_t share, const Race& race, std::uint32_t rank)
       : limits_(&limits), race_(&race), rank_(rank), share_(share) {}
@@ -51,16 +54,23 @@ class WorkMeter {
     if (used_ >= next_look_) look();
     return !out_;
   }
+  /// Counts what another meter has counted, which looked for itself; then as spend().
+  bool add(const WorkMeter& other) {
+    used_ += other.used_;
+    looked_ += other.used_;
+    look();
+    return !out_;
+  }
   [[nodiscard]] std::uint64_t used() const { return used_; }
   [[nodiscard]] bool out() const { return out_; }
+  [[nodiscard]] const Limits& limits() const { return *limits_; }
 
  private:
-  static constexpr std::uint64_t kLookEvery =
-      1u << 17;  ///< units, some 0.1 ms: cancellation is well within 20 ms
-
   void look() {
     next_look_ = std::min(used_ + kLookEvery, std::max(share_, used_ + 1));
-    out_ = out_ || used_ >= share_ || race_->load(std::memory_order_relaxed) < rank_ || limits_->over();
+    out_ = out_ || used_ >= share_ || race_->load(std::memory_order_relaxed) < rank_ ||
+           limits_->over(used_ - looked_);
+    looked_ = used_;
   }
 
   const Limits* limits_;
@@ -69,6 +79,7 @@ class WorkMeter {
   std::uint64_t share_;
   std::uint64_t used_ = 0;
   std::uint64_t next_look_ = 0;
+  std::uint64_t looked_ = 0;  ///< `used_` at the last look
   bool out_ = false;
 };
 

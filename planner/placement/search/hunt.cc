@@ -24,9 +24,9 @@ void lower_to(Race& race, std::uint32_t rank) {
 }  // namespace
 
 Hunt::Hunt(const Instance& instance, const Twins& twins, std::uint64_t capacity,
-           const PortfolioOptions& options)
+           const PortfolioOptions& options, const Limits& limits)
     : instance_(&instance), options_(&options), capacity_(capacity) {
-  for (std::uint32_t i = 0; i < options.members; ++i) {
+  for (std::uint32_t i = 0; i < options.members && (i == 0 || !limits.stopped()); ++i) {
     const SearchOptions member = member_options(options.search, i, options.members);
     const Model& model = member.reversed ? twins.backward : twins.forward;
     members_.push_back(std::make_unique<Restarts>(model, static_cast<Units>(capacity / model.unit), member));

@@ -19,8 +19,9 @@ struct Twins {
 
 class Hunt {
  public:
-  /// Requires: all but the capacity outlive the hunt.
-  Hunt(const Instance& instance, const Twins& twins, std::uint64_t capacity, const PortfolioOptions& options);
+  /// Requires: instance, twins and options outlive the hunt. Not to be run if `limits` say stop after it.
+  Hunt(const Instance& instance, const Twins& twins, std::uint64_t capacity, const PortfolioOptions& options,
+       const Limits& limits);
 
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
 

@@ -30,12 +30,16 @@ class Minimiser {
       : instance_(&instance),
         options_(&options),
         limits_(&limits),
-        twins_{build_model(instance, false), build_model(instance, true)},
+        twins_{build_model(instance, false, limits), build_model(instance, true, limits)},
         unit_(twins_.forward.unit),
         lower_(round_up(std::max(instance.bound, options.lower_bound), unit_)),
         upper_(std::min(options.upper_bound, stacked_height(instance) + 1)) {}
 
   Minimised run() {
+    if (limits_->stopped()) {
+      result_.lower_bound = std::max(instance_->bound, options_->lower_bound);
+      return std::move(result_);
+    }
     if (lower_ < upper_) attempt(lower_, kFirstBudget);
     for (std::uint64_t budget = kFirstBudget; lower_ < upper_ && !over(); budget *= 2) {
       for (const double step : kSteps) {
@@ -56,7 +60,8 @@ class Minimiser {
 
   void attempt(std::uint64_t capacity, std::uint64_t budget) {
     auto& hunt = hunts_[capacity];
-    if (hunt == nullptr) hunt = std::make_unique<Hunt>(*instance_, twins_, capacity, options_->portfolio);
+    if (hunt == nullptr)
+      hunt = std::make_unique<Hunt>(*instance_, twins_, capacity, options_->portfolio, *limits_);
     const Outcome outcome =
         hunt->run(std::min(budget, limits_->work_limit - result_.work), *limits_, result_.work);
     if (outcome == Outcome::kFound) {
@@ -89,8 +94,9 @@ Found find(const Instance& instance, std::uint64_t capacity, const PortfolioOpti
     found.outcome = Outcome::kInfeasible;
     return found;
   }
-  const Twins twins{build_model(instance, false), build_model(instance, true)};
-  Hunt hunt(instance, twins, capacity, options);
+  const Twins twins{build_model(instance, false, limits), build_model(instance, true, limits)};
+  if (limits.stopped()) return found;
+  Hunt hunt(instance, twins, capacity, options, limits);
   found.outcome = hunt.run(limits.work_limit, limits, found.work);
   if (found.outcome == Outcome::kFound) hunt.write(found.draft);
   if (found.outcome == Outcome::kInfeasible && !instance.parts.empty()) found.outcome = Outcome::kOut;

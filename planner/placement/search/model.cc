@@ -78,12 +78,6 @@ void for_sections(const Life& span, const F& f) {
 
 Life span_of(const Task& task) { return {task.begin, task.end, task.wrapped}; }
 
-bool meet(const Life& a, const Life& b) {
-  if (a.begin < b.end && b.begin < a.end) return true;
-  if (a.begin < b.wrapped_end || b.begin < a.wrapped_end) return true;
-  return a.wrapped_end != 0 && b.wrapped_end != 0;
-}
-
 std::vector<Task> make_tasks(const Instance& instance, const Sections& sections, std::uint64_t unit) {
   std::vector<Task> tasks;
   for (std::uint32_t i = 0; i < instance.pieces.size(); ++i) {
@@ -103,59 +97,114 @@ std::vector<Task> make_tasks(const Instance& instance, const Sections& sections,
   return tasks;
 }
 
-void fill_tables(Model& model) {
-  std::vector<std::vector<std::uint32_t>> cover(model.sections), entering(model.sections);
+/// Sections with something in them, back to back; `count` says how many each has, `put` calls its argument
+/// with (section, task) for each of these.
+template <class Put>
+Lists<std::uint32_t> listed(const std::vector<std::uint32_t>& count, const Put& put) {
+  Lists<std::uint32_t> lists;
+  lists.start.resize(count.size() + 1, 0);
+  std::partial_sum(count.begin(), count.end(), lists.start.begin() + 1);
+  lists.values.resize(lists.start.back());
+  std::vector<std::uint32_t> next(lists.start);
+  put([&](std::uint32_t s, std::uint32_t task) { lists.values[next[s]++] = task; });
+  return lists;
+}
+
+void fill_tables(const Limits& limits, Model& model) {
+  constexpr std::size_t kLookEvery = 1024;  // tasks
+  const auto for_tasks = [&](const auto& f) {
+    for (std::uint32_t i = 0; i < model.tasks.size(); ++i) {
+      if (i % kLookEvery == 0 && limits.stopped()) return;
+      for_sections(span_of(model.tasks[i]), [&](std::uint32_t s) { f(s, i); });
+    }
+  };
+  std::vector<std::uint32_t> alive(model.sections, 0), entering(model.sections, 0);
   model.live.assign(model.sections, 0);
+  for_tasks([&](std::uint32_t s, std::uint32_t i) {
+    const Task& task = model.tasks[i];
+    ++alive[s];
+    entering[s] += s != task.begin ? 1 : 0;
+    model.live[s] += task.size;
+  });
+  model.cover = listed(alive, for_tasks);
+  model.entering = listed(entering, [&](const auto& put) {
+    for_tasks([&](std::uint32_t s, std::uint32_t i) {
+      if (s != model.tasks[i].begin) put(s, i);
+    });
+  });
   model.first.assign(model.sections + 1, static_cast<std::uint32_t>(model.tasks.size()));
   for (std::uint32_t i = 0; i < model.tasks.size(); ++i) {
     const Task& task = model.tasks[i];
-    for_sections(span_of(task), [&](std::uint32_t s) {
-      cover[s].push_back(i);
-      if (s != task.begin) entering[s].push_back(i);
-      model.live[s] += task.size;
-    });
     model.first[task.begin] = std::min(model.first[task.begin], i);
     model.aligned = model.aligned || task.alignment > 1;
     model.wrapped = model.wrapped || task.wrapped != 0;
   }
   for (std::uint32_t s = model.sections; s-- > 0;)
     model.first[s] = std::min(model.first[s], model.first[s + 1]);
-  const auto pack = [](const auto& from, auto& to) {
-    for (const auto& list : from) {
-      to.values.insert(to.values.end(), list.begin(), list.end());
-      to.start.push_back(static_cast<std::uint32_t>(to.values.size()));
-    }
-  };
-  pack(cover, model.cover);
-  pack(entering, model.entering);
 }
 
-/// The union of the obstacles' addresses that meet `span`; `obstacles` are by offset.
-void append_held(const Instance& instance, const std::vector<Life>& spans, std::uint64_t unit,
-                 const Life& span, Lists<Held>& lists) {
-  const std::size_t begin = lists.values.size();
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (!meet(spans[i], span)) continue;
-    const Obstacle& obstacle = instance.obstacles[i];
-    const Held held{static_cast<Units>(obstacle.offset / unit),
-                    static_cast<Units>((obstacle.offset + obstacle.size) / unit)};
-    if (lists.values.size() > begin && lists.values.back().high >= held.low) {
-      lists.values.back().high = std::max(lists.values.back().high, held.high);
-    } else {
-      lists.values.push_back(held);
+/// Obstacles by the sections in which they are there, and by those in which they begin to be.
+class Presence {
+ public:
+  Presence(const Instance& instance, const Sections& sections, std::uint64_t unit)
+      : there_(sections.count()), begins_(sections.count()) {
+    for (std::uint32_t i = 0; i < instance.obstacles.size(); ++i) {
+      const Obstacle& obstacle = instance.obstacles[i];
+      const Life span = sections.span(obstacle.life);
+      held_.push_back({static_cast<Units>(obstacle.offset / unit),
+                       static_cast<Units>((obstacle.offset + obstacle.size) / unit)});
+      for_sections(span, [&](std::uint32_t s) { there_[s].push_back(i); });
+      if (span.begin < span.end) begins_[span.begin].push_back(i);
     }
   }
-  lists.start.push_back(static_cast<std::uint32_t>(lists.values.size()));
-}
 
-void fill_obstacles(const Instance& instance, const Sections& sections, Model& model) {
-  std::vector<Life> spans;
-  for (const Obstacle& obstacle : instance.obstacles) spans.push_back(sections.span(obstacle.life));
-  for (std::uint32_t s = 0; s < model.sections; ++s)
-    append_held(instance, spans, model.unit, Life{s, s + 1, 0}, model.held_in_section);
-  for (const Task& task : model.tasks)
-    append_held(instance, spans, model.unit, span_of(task), model.held_from_task);
+  /// Adds the union of the addresses that are held at some time of `span` as the next list.
+  void append(const Life& span, Lists<Held>& lists) {
+    found_.clear();
+    add(span.begin, span.end);
+    add(0, span.wrapped_end);
+    std::sort(found_.begin(), found_.end());  // by offset, as the instance has them
+    const std::size_t begin = lists.values.size();
+    for (std::uint32_t i : found_) {
+      if (lists.values.size() > begin && lists.values.back().high >= held_[i].low) {
+        lists.values.back().high = std::max(lists.values.back().high, held_[i].high);
+      } else {
+        lists.values.push_back(held_[i]);
+      }
+    }
+    lists.start.push_back(static_cast<std::uint32_t>(lists.values.size()));
+  }
+
+ private:
+  void add(std::uint32_t begin, std::uint32_t end) {
+    if (begin >= end) return;
+    found_.insert(found_.end(), there_[begin].begin(), there_[begin].end());
+    for (std::uint32_t s = begin + 1; s < end; ++s)
+      found_.insert(found_.end(), begins_[s].begin(), begins_[s].end());
+  }
+
+  std::vector<Held> held_;
+  std::vector<std::vector<std::uint32_t>> there_, begins_;  ///< obstacles by section
+  std::vector<std::uint32_t> found_;
+};
+
+void fill_obstacles(const Instance& instance, const Sections& sections, const Limits& limits, Model& model) {
+  constexpr std::size_t kLookEvery = 256;  // tasks or sections
   model.obstacles = !instance.obstacles.empty();
+  if (!model.obstacles) {
+    model.held_in_section.start.resize(model.sections + 1, 0);
+    model.held_from_task.start.resize(model.tasks.size() + 1, 0);
+    return;
+  }
+  Presence presence(instance, sections, model.unit);
+  for (std::uint32_t s = 0; s < model.sections; ++s) {
+    if (s % kLookEvery == 0 && limits.stopped()) return;
+    presence.append(Life{s, s + 1, 0}, model.held_in_section);
+  }
+  for (std::size_t i = 0; i < model.tasks.size(); ++i) {
+    if (i % kLookEvery == 0 && limits.stopped()) return;
+    presence.append(span_of(model.tasks[i]), model.held_from_task);
+  }
 }
 
 }  // namespace
@@ -172,14 +221,16 @@ bool supports(const Instance& instance, std::uint64_t capacity) {
   return covers <= kMostCovers && highest / unit_of(instance) < static_cast<std::uint64_t>(kMostUnits);
 }
 
-Model build_model(const Instance& instance, bool reversed) {
+Model build_model(const Instance& instance, bool reversed, const Limits& limits) {
   Model model;
+  if (limits.stopped()) return model;
   model.unit = unit_of(instance);
   const Sections sections(instance, reversed);
   model.sections = sections.count();
   model.tasks = make_tasks(instance, sections, model.unit);
-  fill_tables(model);
-  fill_obstacles(instance, sections, model);
+  if (limits.stopped()) return model;
+  fill_tables(limits, model);
+  fill_obstacles(instance, sections, limits, model);
   return model;
 }
 

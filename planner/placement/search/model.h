@@ -69,7 +69,7 @@ struct Model {
 /// few hundred megabytes. Pieces with gaps are taken for solid.
 [[nodiscard]] bool supports(const Instance& instance, std::uint64_t capacity);
 
-/// Requires: supports(). `reversed`: time runs backwards.
-[[nodiscard]] Model build_model(const Instance& instance, bool reversed);
+/// Requires: supports(). `reversed`: time runs backwards. Not to be used if `limits` say stop after it.
+[[nodiscard]] Model build_model(const Instance& instance, bool reversed, const Limits& limits = {});
 
 }  // namespace stowage::planner::placement::search

@@ -10,7 +10,8 @@ namespace stowage::planner::placement::search {
 Outcome search(const Instance& instance, std::uint64_t capacity, const SearchOptions& options,
                WorkMeter& meter, Draft& draft) {
   draft.offsets.clear();
-  const Model model = build_model(instance, options.reversed);
+  const Model model = build_model(instance, options.reversed, meter.limits());
+  if (meter.limits().stopped()) return Outcome::kOut;
   if (instance.obstacle_height() > capacity) return Outcome::kInfeasible;
   Restarts restarts(model, static_cast<Units>(capacity / model.unit), options);
   Outcome outcome = Outcome::kOut;

@@ -21,8 +21,9 @@ Outcome Tree::run(std::uint64_t nodes, WorkMeter& meter) {
   for (;;) {
     if (at == kNone) {
       if (head_ == kNone) {
+        // Every task is placed once by now. If a defect lost one, nothing was found and nothing is proved.
         STOWAGE_DCHECK(state_->complete(), "the search lost a buffer");
-        return Outcome::kFound;
+        return state_->complete() ? Outcome::kFound : Outcome::kOut;
       }
       const Goal goal = goals_[head_];
       bool opened = false;
