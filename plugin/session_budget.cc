@@ -36,6 +36,7 @@ std::string Session::explain_shortage(Bytes bytes) const { return state_->budget
 // True if anything was evicted in the iteration that ended. While recording, that iteration is forgotten.
 bool Session::State::mark_under_budget(MarkSource source) {
   const bool evicted = budget.on_mark(source);
+  if (evicted || state.load(std::memory_order_relaxed) == SessionState::kRescuing) note_before();
   if (!evicted || state.load(std::memory_order_relaxed) != SessionState::kRecording) return evicted;
   give_back_arena();
   stop_ops();

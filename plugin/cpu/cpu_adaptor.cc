@@ -77,7 +77,7 @@ c10::DataPtr CpuAdaptor::allocate_within_budget(Session& session, std::size_t by
     static std::once_flag once;
     std::call_once(once, &CpuPort::return_memory_at_once);
     TORCH_CHECK_WITH(OutOfMemoryError, session.make_room(most),
-                     "stowage: ", session.explain_shortage(Bytes(bytes)));
+                     "stowage: ", session.explain_shortage(most));
   }
   c10::DataPtr data;
   try {

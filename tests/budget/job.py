@@ -1,20 +1,23 @@
-"""One training job in a process of its own, with or without a budget: prints what it left as one line of JSON.
+"""Training jobs in a process of their own, with or without a budget: each prints what it left as one line of JSON.
 
-    python -m tests.budget.job mlp [iterations]     under whatever STOWAGE* the environment asks for
+    python -m tests.budget.job 10 mlp lstm …     10 iterations of each, under whatever STOWAGE* the environment asks for
 
 `digests`: losses, gradients, parameters, buffers, optimizer and RNG state, bit for bit; `error`: the message if the job
 ran out of memory; `report`: Stowage's; `resident`: how far the process's resident size rose over what it was before the
-job, in bytes, at its highest.
+job, in bytes, at its highest; `seconds`: of processor time, for the iterations but the first three.
 """
 
 import ctypes
 import json
 import os
 import sys
+import time
 
 import torch
 
 from tests.budget.jobs import JOBS
+
+WARM = 3  # iterations until a budget is in its steady state
 
 
 class Resident:
@@ -23,36 +26,15 @@ class Resident:
     def __init__(self):
         ctypes.CDLL(None).malloc_trim(0)
         with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")  # resets VmHWM
-        self._before = self._high()
+            file.write("5")  # VmHWM is the present size again
+        self._before = self._highest()
 
-    def _high(self) -> int:
+    def _highest(self) -> int:
         with open("/proc/self/status") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
 
     def rise(self) -> int:
-        return self._high() - self._before
-
-
-def main() -> None:
-    name, iterations = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    torch.nn.Linear(4, 4)(torch.randn(2, 4)).sum().backward()  # PyTorch's own tables are there before anything is measured
-    left: dict = {"digests": {}, "error": "", "losses": []}
-    resident = Resident()
-    trainer = None
-    try:
-        trainer = JOBS[name]()
-        for i in range(iterations):
-            trainer.losses.append(trainer.step(i))
-        left["resident"] = resident.rise()
-        left["report"] = report()
-        left["digests"] = trainer.digests()
-    except torch.OutOfMemoryError as error:
-        left["error"] = str(error)
-        left["report"] = report()
-    print(json.dumps(left))
+        return self._highest() - self._before
 
 
 def report() -> dict:
@@ -60,6 +42,34 @@ def report() -> dict:
         return {}
     import stowage
     return dict(stowage.report())
+
+
+def run(name: str, iterations: int) -> dict:
+    left: dict = {"name": name, "digests": {}, "error": "", "seconds": 0.0}
+    resident = Resident()
+    trainer, started = None, 0.0
+    try:
+        trainer = JOBS[name]()
+        for i in range(iterations):
+            if i == WARM:
+                started = time.process_time()
+            trainer.losses.append(trainer.step(i))
+        left["seconds"] = time.process_time() - started
+    except torch.OutOfMemoryError as error:
+        left["error"] = str(error)
+    left["resident"] = resident.rise()
+    left["report"] = report()
+    if not left["error"]:
+        left["digests"] = trainer.digests()
+    return left
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    torch.nn.Linear(4, 4)(torch.randn(2, 4)).sum().backward()  # what PyTorch makes once is there before it is measured
+    for name in sys.argv[2:]:
+        print(json.dumps(run(name, int(sys.argv[1]))), flush=True)
 
 
 if __name__ == "__main__":

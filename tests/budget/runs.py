@@ -1,0 +1,34 @@
+"""Runs jobs of tests/budget/job.py in processes of their own."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ITERATIONS = 10
+
+
+def run(*names: str, iterations: int = ITERATIONS, **settings: str) -> dict[str, dict]:
+    """What each job left, by name. `settings`: environment variables; none of the caller's STOWAGE* are passed on."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
+    done = subprocess.run([sys.executable, "-m", "tests.budget.job", str(iterations), *names], env=environment, cwd=ROOT,
+                          text=True, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{names} {settings}: {done.stderr}")
+    found = {left["name"]: left for left in map(json.loads, done.stdout.splitlines())}
+    for left in found.values():
+        left["stderr"] = done.stderr
+    return found
+
+
+def under(name: str, budget: str, **settings: str) -> dict:
+    """One job through the front door."""
+    return run(name, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET=budget, **settings)[name]
+
+
+def differences(a: dict, b: dict) -> list[str]:
+    a, b = a["digests"], b["digests"]
+    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
