@@ -42,3 +42,13 @@ def write_page(name: str, page: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(page)
     print(f"written: {path.relative_to(ROOT)}")
+
+
+def write_part(name: str, heading: str, part: str) -> None:
+    """Puts `part` where the page has a section whose heading begins with `heading`, or at its end."""
+    path = ROOT / "docs" / "results" / name
+    sections = path.read_text().split("\n## ") if path.exists() else ["# " + path.stem.capitalize() + "\n"]
+    part = part.removeprefix("## ").rstrip() + "\n"
+    at = next((i for i, section in enumerate(sections) if section.startswith(heading)), len(sections))
+    sections[at:at + 1] = [part]
+    write_page(name, "\n## ".join(section.rstrip() + "\n" for section in sections))

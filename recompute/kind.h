@@ -9,7 +9,6 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
-#include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/SizesAndStrides.h>
 #include <c10/util/SmallVector.h>
 

@@ -80,6 +80,32 @@ def test_a_limit_is_hard_and_changes_no_bit(name, share):
     assert counted["evictions"] > 0 and counted["rooms"] > 0
 
 
+@pytest.mark.parametrize("name", ["convolutions", "transformer", "unet"])
+def test_steady_iterations_evict_the_same(name):
+    """What is freed, and before which allocation: once costs are known, in every iteration alike."""
+    steady = 6
+    _, peak, _ = run(name, 0)
+    gc.collect()
+    trainer = JOBS[name]()
+    base = probe.library.probe_held()
+    choices = []
+    with probe.installed(smallest=256):
+        probe.library.probe_budget(base + int(peak * 0.7))
+        try:
+            for i in range(steady + 6):
+                trainer.step(i)
+                probe.library.probe_end_iteration()
+                before = probe.counters()
+                choices.append((probe.library.probe_choices(), before["evictions"], before["replays"]))
+        finally:
+            probe.library.probe_budget(0)
+    digests = [digest for digest, _, _ in choices]
+    evictions = [b[1] - a[1] for a, b in zip(choices, choices[1:])]
+    assert digests[0] != 0 and evictions[-1] > 0
+    assert len(set(digests[steady:])) == 1, digests
+    assert len(set(evictions[steady:])) == 1, evictions
+
+
 def test_a_job_that_cannot_fit_is_told_what_would_do():
     with probe.installed(smallest=256):
         keep = [torch.randn(1000) for _ in range(10)]

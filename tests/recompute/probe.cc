@@ -3,11 +3,13 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
-#include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <string>
 
+#include "core/mix.h"
 #include "recompute/recompute.h"
 
 namespace {
@@ -15,25 +17,32 @@ namespace {
 using namespace stowage;
 using namespace stowage::recompute;
 
-constexpr std::uint64_t kHeapExtra = 64;  // what the heap may add to a block
+constexpr std::size_t kHeader =
+    64;  // before each block: its bytes; keeps the alignment that torch's kernels want
 
 std::string text;
 
-// Counts bytes and keeps them under a limit by making room.
+// Counts the bytes that were asked for and keeps them under a limit by making room.
 class BudgetAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
+    ++number_;
     const std::uint64_t limit = limit_.load();
-    const std::uint64_t taken = bytes + kHeapExtra;
-    while (limit > 0 && held_.load() + taken > limit) {
-      const std::uint64_t missing = held_.load() + taken - limit;
-      if (Runtime::make_room(Bytes(missing), 0)) continue;
-      const std::string why = Runtime::explain_shortage(Bytes(bytes), Bytes(held_.load()), 0);
+    while (limit > 0 && held_.load() + bytes > limit) {
+      const std::uint64_t held = held_.load();
+      if (Runtime::make_room(Bytes(held + bytes - limit), 0)) {
+        choices_ = mix(choices_ ^ mix(number_ * kGoldenGamma + (held - held_.load())));
+        continue;
+      }
+      const std::string why = Runtime::explain_shortage(Bytes(bytes), Bytes(held), 0);
       TORCH_CHECK_WITH(OutOfMemoryError, false, "stowage: ", why);
     }
-    c10::DataPtr data = upstream_->allocate(bytes);
-    void* const address = data.release_context();
-    note(address == nullptr ? 0 : malloc_usable_size(address));
+    if (bytes == 0) return {nullptr, nullptr, &give_back, c10::Device(c10::kCPU)};
+    void* base = nullptr;
+    TORCH_CHECK_WITH(OutOfMemoryError, posix_memalign(&base, kHeader, bytes + kHeader) == 0, "out of memory");
+    *static_cast<std::size_t*>(base) = bytes;
+    void* const address = static_cast<char*>(base) + kHeader;
+    note(bytes);
     return {address, address, &give_back, c10::Device(c10::kCPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
@@ -42,9 +51,7 @@ class BudgetAllocator final : public c10::Allocator {
   }
 
   void install() {
-    if (upstream_ != nullptr) return;
-    upstream_ = c10::GetAllocator(c10::kCPU);
-    c10::SetAllocator(c10::kCPU, this, 1);
+    if (c10::GetAllocator(c10::kCPU) != this) c10::SetAllocator(c10::kCPU, this, 1);
   }
   static BudgetAllocator& instance() {
     static auto* const one = new BudgetAllocator;
@@ -54,12 +61,16 @@ class BudgetAllocator final : public c10::Allocator {
   std::atomic<std::uint64_t> held_{0};
   std::atomic<std::uint64_t> peak_{0};
   std::atomic<std::uint64_t> limit_{0};
+  std::atomic<std::uint64_t> number_{0};  ///< of allocations since the choices were asked for
+  std::atomic<std::uint64_t> choices_{
+      0};  ///< digest of what was freed by making room, and before which allocation
 
  private:
   static void give_back(void* address) {
     if (address == nullptr) return;
-    instance().held_ -= malloc_usable_size(address);
-    instance().upstream_->raw_deleter()(address);
+    void* const base = static_cast<char*>(address) - kHeader;
+    instance().held_ -= *static_cast<std::size_t*>(base);
+    std::free(base);
   }
   void note(std::uint64_t bytes) {
     const std::uint64_t held = held_ += bytes;
@@ -67,7 +78,6 @@ class BudgetAllocator final : public c10::Allocator {
     while (peak < held && !peak_.compare_exchange_weak(peak, held)) {
     }
   }
-  c10::Allocator* upstream_ = nullptr;
 };
 
 }  // namespace
@@ -124,4 +134,10 @@ PROBE unsigned long long probe_peak(int reset) {
   const std::uint64_t peak = all.peak_;
   if (reset != 0) all.peak_ = all.held_.load();
   return peak;
+}
+/// Digest of the evictions since the last call: what was freed, and before which allocation.
+PROBE unsigned long long probe_choices() {
+  BudgetAllocator& all = BudgetAllocator::instance();
+  all.number_ = 0;
+  return all.choices_.exchange(0);
 }

@@ -14,7 +14,7 @@ for _name in ("pin", "expose", "evict", "is_evicted"):
     getattr(library, f"probe_{_name}").argtypes = [ctypes.c_void_p]
 library.probe_install.argtypes = [ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_ulonglong, ctypes.c_int]
 library.probe_budget.argtypes = [ctypes.c_ulonglong]
-library.probe_held.restype = library.probe_peak.restype = ctypes.c_ulonglong
+library.probe_held.restype = library.probe_peak.restype = library.probe_choices.restype = ctypes.c_ulonglong
 
 COUNTERS = ("ops", "recorded", "evictions", "restores", "replays", "ops_ns", "replay_ns", "search_ns", "evicted",
             "evicted_total", "rooms", "refusals")

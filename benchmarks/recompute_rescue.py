@@ -1,0 +1,208 @@
+"""Rescue alone under a budget: time against plain, split into recomputation and bookkeeping; and the least budget that does.
+
+    python benchmarks/recompute_rescue.py            # some minutes
+    python benchmarks/recompute_rescue.py --quick    # one job, few iterations: does it run?
+    python benchmarks/recompute_rescue.py --write    # and writes its part of docs/results/recompute.md
+
+Small models with large batches, so that activations are most of what is held, on one thread. The budget is a share of the
+most bytes that the plain job holds: parameters, gradients, optimizer state and activations. Plain and rescued iterations
+take turns in one process. Recomputation is the time in ops that ran again; bookkeeping is what remains of the difference.
+"""
+
+import argparse
+import gc
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+BUILD = pathlib.Path(os.environ.get("STOWAGE_BUILD", ROOT / "build"))
+os.environ.setdefault("STOWAGE_RECOMPUTE_PROBE", str(BUILD / "tests" / "recompute" / "librecompute_probe.so"))
+sys.path.insert(0, str(ROOT / "python"))
+
+import torch
+from torch import nn
+
+from benchmarks import paired
+from tests.recompute import jobs, probe
+from tests.zoo.unet import UNet
+
+SHARES = (0.66, 0.5)
+LEAST = (0.45, 0.4, 0.35, 0.33, 0.3, 0.25, 0.2, 0.15)
+WARM = 4  # iterations until choices repeat
+
+
+def _vision(model: nn.Module, batch: int, side: int) -> jobs.Trainer:
+    return jobs._supervised(model, *jobs._images(batch, side))
+
+
+def resnet18() -> jobs.Trainer:
+    """torchvision's blocks in ResNet-18's order, at a quarter of the width."""
+    from torchvision.models.resnet import BasicBlock
+
+    def stage(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
+        shortcut = None
+        if stride != 1 or inputs != outputs:
+            shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+        return [BasicBlock(inputs, outputs, stride, shortcut), BasicBlock(outputs, outputs)]
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 7, 2, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
+        *stage(16, 16, 1), *stage(16, 32, 2), *stage(32, 64, 2), *stage(64, 128, 2),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 5))
+    return _vision(model, 64, 64)
+
+
+def unet() -> jobs.Trainer:
+    images, _ = jobs._images(4, 64)
+    return jobs._supervised(UNet(8, 2), images, (images[:, 0] > 0).long())
+
+
+def densenet() -> jobs.Trainer:
+    from torchvision.models import DenseNet
+    return _vision(DenseNet(growth_rate=8, block_config=(4, 4, 4), num_init_features=16, num_classes=5), 16, 64)
+
+
+def _transformer(causal: bool) -> jobs.Trainer:
+    model = jobs._Transformer(causal=causal, tied=False, width=64, layers=6)
+    ids = torch.randint(23, (8, 96))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-3), jobs._token_loss)
+
+
+def lstm() -> jobs.Trainer:
+    model = jobs._Lstm()
+    ids = torch.randint(23, (128, 32))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), None, jobs._token_loss)
+
+
+JOBS = {"ResNet-18": resnet18, "U-Net": unet, "DenseNet": densenet, "GPT": lambda: _transformer(True),
+        "BERT": lambda: _transformer(False), "LSTM": lstm}
+
+
+class Measured:
+    """A job, the bytes it holds and the bytes that were held before it."""
+
+    def __init__(self, name: str):
+        gc.collect()
+        torch.manual_seed(1)
+        self.base = probe.library.probe_held()
+        self.job, self.number = JOBS[name](), 0
+        self.run(2)
+        probe.library.probe_peak(1)
+        self.run(1)
+        self.peak = probe.library.probe_peak(1) - self.base
+
+    def run(self, iterations: int) -> list[float]:
+        """Seconds of each."""
+        times = []
+        for _ in range(iterations):
+            begin = time.perf_counter()
+            self.job.step(self.number)
+            probe.library.probe_end_iteration()
+            times.append(time.perf_counter() - begin)
+            self.number += 1
+        return times
+
+    def rescued(self, share: float, iterations: int) -> tuple[list[float], dict[str, int]]:
+        """Times of iterations under a share of the peak, and what was counted in them. OutOfMemoryError if they fail."""
+        gc.collect()
+        limit = self.base + int(share * self.peak)
+        with probe.installed(smallest=1024, poison=False):
+            try:
+                self.run(1)  # history begins
+                probe.library.probe_budget(limit)
+                self.run(WARM)
+                before = probe.counters()
+                probe.library.probe_peak(1)
+                times = self.run(iterations)
+                counted = {name: value - before[name] for name, value in probe.counters().items()}
+                if probe.library.probe_peak(1) > limit:
+                    raise SystemExit("the limit was not held")
+            finally:
+                probe.library.probe_budget(0)
+        return times, counted
+
+
+def weigh(measured: Measured, share: float, rounds: int, iterations: int) -> dict | None:
+    """Null if the job does not fit."""
+    totals, recomputed, searched, replays = [], [], [], 0
+    for _ in range(rounds):
+        plain = statistics.median(measured.run(iterations))
+        try:
+            times, counted = measured.rescued(share, iterations)
+        except torch.OutOfMemoryError:
+            measured.job.optimizers[0].zero_grad()
+            return None
+        plain = (plain + statistics.median(measured.run(iterations))) / 2
+        totals.append(statistics.median(times) / plain)
+        recomputed.append(counted["replay_ns"] / 1e9 / sum(times) * totals[-1])
+        searched.append(counted["search_ns"] / 1e9 / sum(times) * totals[-1])
+        replays = counted["replays"] // iterations
+    total, again = statistics.median(totals), statistics.median(recomputed)
+    return {"total": total, "recompute": again, "bookkeeping": total - 1 - again, "search": statistics.median(searched),
+            "replays": replays}
+
+
+def least_share(measured: Measured) -> float:
+    fits = 1.0
+    for share in (*SHARES, *LEAST):
+        try:
+            measured.rescued(share, 1)
+        except torch.OutOfMemoryError:
+            measured.job.optimizers[0].zero_grad()
+            break
+        fits = share
+    return fits
+
+
+def row(name: str, peak: int, found: dict[float, dict | None], least: float | None) -> tuple[str, ...]:
+    cells = [name, f"{peak / 2**20:.0f} MiB"]
+    for share in SHARES:
+        one = found.get(share)
+        cells.append("does not fit" if one is None else
+                     f"{one['total']:.2f} = 1 + {one['recompute']:.2f} + {one['bookkeeping']:.2f}; {one['replays']} ops")
+    return *cells, "" if least is None else f"{least:.0%}"
+
+
+def page(rows: list[tuple[str, ...]]) -> str:
+    return f"""## Rescue alone: overhead under a budget
+
+Made by `benchmarks/recompute_rescue.py`: models of modest width on one thread, at batches at
+which activations are most of what is held (as where memory is short), under a hard limit of a share
+of all that the plain job holds at most, parameters and optimizer state included. Time of an iteration against plain
+= 1 + recomputation + bookkeeping; then the ops that ran again. Plain and rescued iterations take turns in one process. Goal:
+at 66 % a total of 1.30, at 50 % of 1.60, bookkeeping 0.05. The last column is the smallest share among {', '.join(f'{s:.0%}' for s in (*SHARES, *LEAST))} that ran.
+
+{paired.table([("job", "plain peak", *(f"{s:.0%}" for s in SHARES), "least"), *rows])}
+
+Machine: {paired.machine()}.
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="one job, few iterations")
+    parser.add_argument("--write", action="store_true", help="write its part of docs/results/recompute.md")
+    parser.add_argument("--only", help="jobs whose name has this")
+    parser.add_argument("--no-least", action="store_true", help="leave out the last column")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    probe.library.probe_budget(0)
+    names = [name for name in JOBS if not arguments.only or arguments.only in name]
+    rounds, iterations = (1, 1) if arguments.quick else (3, 4)
+    rows = []
+    for name in names[:1] if arguments.quick else names:
+        measured = Measured(name)
+        found = {share: weigh(measured, share, rounds, iterations) for share in SHARES}
+        least = None if arguments.quick or arguments.no_least else least_share(measured)
+        rows.append(row(name, measured.peak, found, least))
+        print(rows[-1], {share: one and f"search {one['search']:.3f}" for share, one in found.items()}, flush=True)
+        del measured
+    if arguments.write:
+        paired.write_part("recompute.md", "Rescue alone", page(rows))
+
+
+if __name__ == "__main__":
+    main()
