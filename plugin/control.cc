@@ -181,6 +181,8 @@ int stowage_expose(void* storage) {
 
 void stowage_enter_opaque() { Runtime::enter_opaque(); }
 void stowage_leave_opaque() { Runtime::leave_opaque(); }
+void stowage_join() { Runtime::join(); }
+void stowage_expect_joins(int all_join) { Runtime::expect_joins(all_join != 0); }
 
 void stowage_finish() { finish(); }
 const char* stowage_version() { return STOWAGE_VERSION; }

@@ -46,6 +46,11 @@ STOWAGE_API int stowage_expose(void* storage);
 /// Between these calls the thread runs code that may touch memory unseen.
 STOWAGE_API void stowage_enter_opaque(void);
 STOWAGE_API void stowage_leave_opaque(void);
+/// The calling thread's ops are seen from now on; and whether every other thread that may run ops says so at
+/// its start (1), or is to be noticed at its first op (0, as at first), which costs each op about a
+/// microsecond.
+STOWAGE_API void stowage_join(void);
+STOWAGE_API void stowage_expect_joins(int all_join);
 STOWAGE_API const char* stowage_version(void);
 /// The torch that the library was built for, such as "2.11.0".
 STOWAGE_API const char* stowage_torch_version(void);

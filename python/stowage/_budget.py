@@ -34,10 +34,11 @@ class _Placing:
         library = self._library
         for name in ("pin", "expose"):
             getattr(library, f"stowage_{name}").argtypes = [ctypes.c_void_p]
-        for name in ("enter_opaque", "leave_opaque"):
+        for name in ("enter_opaque", "leave_opaque", "join", "expect_joins"):
             getattr(library, f"stowage_{name}").restype = None
         return _guards.Guards(pin=_checked(library.stowage_pin), expose=_checked(library.stowage_expose),
-                              enter=library.stowage_enter_opaque, leave=library.stowage_leave_opaque)
+                              enter=library.stowage_enter_opaque, leave=library.stowage_leave_opaque,
+                              join=library.stowage_join, expect_joins=library.stowage_expect_joins)
 
     def __call__(self, place: int) -> int:
         try:
