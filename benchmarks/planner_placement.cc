@@ -1,13 +1,15 @@
 // Placement from 1,000 to 1,000,000 buffers: time, and how far the height is from its bound (1 is the bound);
-// and what replan() costs as a share of placing anew.
+// what replan() costs as a share of placing anew; and how long a stop takes.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
 
+#include "core/mix.h"
 #include "planner/lifetimes.h"
 #include "planner/placement/greedy.h"
 #include "planner/placement/replan.h"
+#include "planner/placement/solve.h"
 #include "planner/planner.h"
 #include "tests/planner/training_traces.h"
 
@@ -52,24 +54,52 @@ BENCHMARK(place_micro_batches)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-/// One in a hundred buffers dies earlier and a few small ones are new.
+/// Stops tried in stop_a_placement.
+constexpr std::uint64_t kStops = 24;
+
+placement::Problem problem_to_stop(std::size_t buffers, int kind) {
+  if (kind == 3) return find_lifetimes(training_trace(gpt_in_micro_batches(buffers, 24, true)))->problem;
+  SplitMix random(5);
+  placement::Problem problem;
+  for (std::uint32_t i = 0; i < buffers; ++i) {
+    placement::Item item;
+    item.birth = random.next() % (buffers / 4);
+    item.death = item.birth + 2 + random.next() % 100;
+    item.size = Bytes(1 + random.next() % 1000);
+    item.alignment = Bytes(1);
+    problem.items.push_back(item);
+    if (kind == 2 && i % 3 == 0)
+      problem.gaps.push_back({i, item.birth + 1, item.death, Bytes(0), Bytes(item.size.value() / 2)});
+  }
+  if (kind != 1) return problem;
+  placement::GreedyOptions quick;
+  quick.limits.work_limit = 1;
+  const auto placed = place_greedily(problem, quick);
+  for (std::size_t i = 0; i < buffers; i += 2) problem.items[i].fixed = placed->offsets[i];
+  return problem;
+}
+
+/// One buffer in a thousand has another size, larger and smaller in turn.
 void replan_after_a_small_change(benchmark::State& state) {
   using Clock = std::chrono::steady_clock;
-  const Job job = random_job(static_cast<std::size_t>(state.range(0)), 1);
+  const Job job = gpt_in_micro_batches(static_cast<std::size_t>(state.range(0)), 24, true);
   const auto lifetimes = find_lifetimes(training_trace(job));
   if (!lifetimes) return state.SkipWithError(lifetimes.error().message.c_str());
   const placement::Problem& before = lifetimes->problem;
   const auto solution = place_greedily(before, {});
   placement::Problem after = before;
-  for (std::size_t i = 0; i < after.items.size(); i += 100) {
-    placement::Item& item = after.items[i];
-    item.size = Bytes(std::max<std::uint64_t>(item.size.value() / 1024, 1) * 512);
+  for (std::size_t i = 0; i < after.items.size(); i += 1000) {
+    const Bytes size = after.items[i].size;
+    after.items[i].size = i % 2000 == 0 ? size + Bytes(512) : Bytes(size.value() / 1024 * 512 + 512);
   }
   Clock::duration anew{0}, changed{0};
   placement::Replanned replanned;
+  std::uint64_t work_anew = 1;
   for (auto _ : state) {
     const auto begun = Clock::now();
-    benchmark::DoNotOptimize(place_greedily(after, {}));
+    const auto placed = place_greedily(after, {});
+    if (!placed) return state.SkipWithError(placed.error().message.c_str());
+    work_anew = placed->work;
     const auto between = Clock::now();
     auto made = replan(after, carry_over(before, *solution, after), solution->height, {});
     if (!made) return state.SkipWithError(made.error().message.c_str());
@@ -80,8 +110,55 @@ void replan_after_a_small_change(benchmark::State& state) {
   count(state, after.items.size(), replanned.solution.height, replanned.solution.lower_bound);
   state.counters["moved"] = static_cast<double>(replanned.moved);
   state.counters["replan/anew"] = static_cast<double>(changed.count()) / static_cast<double>(anew.count());
+  state.counters["work/anew"] = static_cast<double>(replanned.solution.work) / static_cast<double>(work_anew);
 }
-BENCHMARK(replan_after_a_small_change)->Arg(2000)->Arg(20000)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(replan_after_a_small_change)
+    ->Arg(12'000)
+    ->Arg(50'000)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+/// How long place() goes on after a stop, at most, over stops at all times of a solve; in ms. Kind 0: a hard
+/// problem of random lives; 1: half of them fixed; 2: with gaps; 3: a GPT in micro-batches.
+void stop_a_placement(benchmark::State& state) {
+  using Clock = std::chrono::steady_clock;
+  const auto size = static_cast<std::size_t>(state.range(0));
+  const placement::Problem problem = problem_to_stop(size, static_cast<int>(state.range(1)));
+  std::uint64_t looks = 0;
+  placement::PlaceOptions options;
+  options.work_limit = 400'000'000;
+  options.on_look = [&](std::uint64_t) { ++looks; };
+  options.threads = 1;
+  benchmark::DoNotOptimize(place(problem, options));
+  const std::uint64_t total = looks;
+  double most = 0;
+  for (auto _ : state) {
+    for (std::uint64_t part = 0; part < kStops; ++part) {
+      std::stop_source source;
+      Clock::time_point asked;
+      looks = 0;
+      const std::uint64_t when = part * total / kStops;
+      options.stop = source.get_token();
+      // Asked for right behind a look, the worst time, so that only the next one heeds it.
+      options.on_look = [&](std::uint64_t) {
+        if (looks++ == when) asked = Clock::now();
+        if (looks > when + 1) source.request_stop();
+      };
+      benchmark::DoNotOptimize(place(problem, options));
+      if (asked == Clock::time_point()) continue;
+      most = std::max(most, std::chrono::duration<double, std::milli>(Clock::now() - asked).count());
+    }
+  }
+  state.counters["buffers"] = static_cast<double>(problem.items.size());
+  state.counters["most_ms"] = most;
+}
+BENCHMARK(stop_a_placement)
+    ->ArgNames({"buffers", "kind"})
+    ->ArgsProduct({{3'000, 20'000, 1'000'000}, {0, 2, 3}})
+    ->ArgsProduct({{3'000, 20'000}, {1}})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace stowage::planner

@@ -18,9 +18,23 @@ using Kept = std::vector<std::optional<Offset>>;  // by item
 /// Step 2 is left out if it frees more than one in so many items: placing all anew is the faster then.
 constexpr std::size_t kFewFreed = 8;
 
-/// How many items, old and new together, carry_over() passes over at most to find where all goes on as
+/// How many old items, and how many new ones, carry_over() passes over at most to find where all goes on as
 /// before.
-constexpr std::size_t kFarthest = 64;
+constexpr std::size_t kFarthest = 32;
+/// How many in a row must be alike there.
+constexpr std::size_t kTogether = 8;
+
+/// The least (old, new) for which together(old, new); as many of both first. One of each if there is none.
+template <class Together>
+std::pair<std::size_t, std::size_t> fewest_skipped(const Together& together) {
+  for (std::size_t most = 1; most <= kFarthest; ++most) {
+    for (std::size_t other = most + 1; other-- > 0;) {
+      if (together(most, other)) return {most, other};
+      if (together(other, most)) return {other, most};
+    }
+  }
+  return {1, 1};
+}
 
 /// Items in order of birth, of equals as they stand.
 std::vector<std::uint32_t> by_birth(const Problem& problem) {
@@ -212,9 +226,11 @@ std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const 
   const auto carry = [&](std::size_t a, std::size_t b) {
     carried[after[b]] = old_solution.offsets[before[a]];
   };
-  // Three in a row that are alike, or as many as are left, say that the sequences run together again.
+  // So many in a row that are alike, or as many as are left, say that the sequences run together again: jobs
+  // repeat themselves, and a few are alike by chance.
   const auto together = [&](std::size_t a, std::size_t b) {
-    const std::size_t run = std::min({std::size_t{3}, before.size() - a, after.size() - b});
+    if (a > before.size() || b > after.size()) return false;
+    const std::size_t run = std::min({kTogether, before.size() - a, after.size() - b});
     for (std::size_t k = 0; k < run; ++k) {
       if (!alike(a + k, b + k)) return false;
     }
@@ -226,15 +242,16 @@ std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const 
       carry(a++, b++);
       continue;
     }
-    std::size_t skip = 1, skip_old = 0;
-    for (bool found = false; skip <= kFarthest && !found; skip += found ? 0 : 1) {
-      for (skip_old = 0; skip_old <= skip && !found; skip_old += found ? 0 : 1)
-        found = a + skip_old <= before.size() && b + skip - skip_old <= after.size() &&
-                together(a + skip_old, b + skip - skip_old);
+    const auto [old_skip, new_skip] =
+        fewest_skipped([&](std::size_t olds, std::size_t news) { return together(a + olds, b + news); });
+    // As many for as many are the same ones with other sizes; what has not grown still fits where it was.
+    for (std::size_t k = 0; k < old_skip && old_skip == new_skip; ++k) {
+      const Item &was = old_problem.items[before[a + k]], &is = problem.items[after[b + k]];
+      if (is.size <= was.size && is.alignment == was.alignment && is.stream_class == was.stream_class)
+        carry(a + k, b + k);
     }
-    if (skip > kFarthest) skip_old = 1, skip = 2;  // no end in sight: one of each is passed over
-    a += skip_old;
-    b += skip - skip_old;
+    a += old_skip;
+    b += new_skip;
   }
   return carried;
 }

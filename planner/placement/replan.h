@@ -38,7 +38,8 @@ struct Replanned {
 
 /// By item of the new problem, the old offset of the item it corresponds to. Both sequences are walked in
 /// order of birth; items of one size, alignment and stream class correspond. Where they differ, as few as
-/// possible are passed over, old and new together, up to where three in a row are alike. Near O(n).
+/// possible are passed over, old and new together, up to where eight in a row are alike; as many for as many
+/// correspond too, where they have not grown. Near O(n).
 std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const Solution& old_solution,
                                               const Problem& problem);
 

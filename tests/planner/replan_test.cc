@@ -63,6 +63,49 @@ TEST_F(Replan, AFewChangesMoveFew) {
   EXPECT_GT(again.kept, 10 * again.moved);
 }
 
+/// More than 10,000 buffers of which one in a thousand has another size, larger and smaller in turn.
+TEST(ReplanLarge, AChangeCostsAFractionOfPlacingAnew) {
+  const auto lifetimes = find_lifetimes(training_trace(gpt_in_micro_batches(12'000, 24, true)));
+  ASSERT_TRUE(lifetimes.ok());
+  const Problem& before = lifetimes->problem;
+  ASSERT_GT(before.items.size(), 10'000u);
+  const auto solution = place_greedily(before, {});
+  ASSERT_TRUE(solution.ok());
+  Problem after = before;
+  for (std::size_t i = 0; i < after.items.size(); i += 1000) {
+    const Bytes size = after.items[i].size;
+    after.items[i].size = i % 2000 == 0 ? size + Bytes(512) : Bytes(size.value() / 1024 * 512 + 512);
+  }
+  const auto old = carry_over(before, *solution, after);
+  const Replanned again = replanned(after, old, solution->height, {});
+  const auto anew = place_greedily(after, {});
+  ASSERT_TRUE(anew.ok());
+  EXPECT_GT(again.solution.work, 0u);
+  EXPECT_LT(again.solution.work, anew->work / 5);
+  EXPECT_LE(static_cast<double>(again.solution.height.value()),
+            1.001 * static_cast<double>(anew->height.value()));
+  for (std::size_t i = 0; i < after.items.size(); ++i) {
+    const bool unchanged = after.items[i].size == before.items[i].size;
+    EXPECT_TRUE(!unchanged || again.solution.offsets[i] == solution->offsets[i]) << i;
+  }
+}
+
+TEST(CarryOver, OtherSizesShiftNothingInAJobThatRepeatsItself) {
+  const auto lifetimes = find_lifetimes(training_trace(gpt_in_micro_batches(3'000, 12, false)));
+  ASSERT_TRUE(lifetimes.ok());
+  const Problem& before = lifetimes->problem;
+  Solution ordinals;  // each item at an offset of its own
+  for (std::size_t i = 0; i < before.items.size(); ++i) ordinals.offsets.emplace_back(512 * i);
+  Problem after = before;
+  for (std::size_t i = 7; i < after.items.size(); i += 100) after.items[i].size += Bytes(512);
+  const auto carried = carry_over(before, ordinals, after);
+  for (std::size_t i = 0; i < after.items.size(); ++i) {
+    const bool larger = after.items[i].size > before.items[i].size;
+    EXPECT_EQ(carried[i].has_value(), !larger) << i;
+    EXPECT_EQ(carried[i].value_or(ordinals.offsets[i]), ordinals.offsets[i]) << i;
+  }
+}
+
 TEST_F(Replan, WhatMustStayStays) {
   Problem changed = problem_;
   ReplanOptions options = quick();
