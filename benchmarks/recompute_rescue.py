@@ -167,13 +167,14 @@ def row(name: str, peak: int, found: dict[float, dict | None], least: float | No
 
 
 def page(rows: list[tuple[str, ...]]) -> str:
+    tried = ", ".join(f"{share:.0%}" for share in (*SHARES, *LEAST))
     return f"""## Rescue alone: overhead under a budget
 
 Made by `benchmarks/recompute_rescue.py`: models of modest width on one thread, at batches at
 which activations are most of what is held (as where memory is short), under a hard limit of a share
 of all that the plain job holds at most, parameters and optimizer state included. Time of an iteration against plain
 = 1 + recomputation + bookkeeping; then the ops that ran again. Plain and rescued iterations take turns in one process. Goal:
-at 66 % a total of 1.30, at 50 % of 1.60, bookkeeping 0.05. The last column is the smallest share among {', '.join(f'{s:.0%}' for s in (*SHARES, *LEAST))} that ran.
+at 66 % a total of 1.30, at 50 % of 1.60, bookkeeping 0.05. The last column is the smallest share that ran, among {tried}.
 
 {paired.table([("job", "plain peak", *(f"{s:.0%}" for s in SHARES), "least"), *rows])}
 

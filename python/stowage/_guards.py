@@ -2,8 +2,8 @@
 
 A pointer that leaves PyTorch (data_ptr, NumPy, DLPack, …) can be read and written at any time: its storage comes back,
 stays, and nothing computed from it is evicted. What runs inside a custom autograd.Function may reach memory through
-pointers of its own: its arguments and what it saved are made resident, and what it makes stays. A thread that Python starts
-joins in before its first op.
+pointers of its own: its arguments and what it saved are made resident, and what it makes stays. Compiled
+regions (torch.compile) are like that too. A thread that Python starts joins in before its first op.
 """
 
 import _thread
@@ -16,12 +16,15 @@ import torch
 import torch.utils.dlpack
 from torch.autograd.function import BackwardCFunction, Function
 
+from stowage._imports import AfterImport
+
 # Methods that give out a pointer or look at the bytes without an op.
 _EXPOSING = ("data_ptr", "numpy", "__array__", "__dlpack__", "tolist", "share_memory_")
 _EXPOSING_STORAGE = ("data_ptr", "resize_", "tolist", "share_memory_", "_write_file", "_share_fd_cpu_",
                      "_share_filename_cpu_", "__getitem__", "__setitem__")
 _EXPOSING_FUNCTIONS = ((torch.utils.dlpack, "to_dlpack"), (torch, "to_dlpack"), (torch._C, "_to_dlpack"),
                        (torch._C, "_to_dlpack_versioned"))
+_COMPILED = "torch._inductor.output_code"  # whose objects run compiled regions
 _KNOWN_MODULES = ("torch.utils.checkpoint",)  # functions of PyTorch itself that only call ops
 _MISSING = object()
 
@@ -53,6 +56,7 @@ class Guards:
         self._pin, self._expose, self._enter, self._leave = pin, expose, enter, leave
         self._join, self._expect_joins = join, expect_joins
         self._replaced: list[tuple[object, str, object]] = []
+        self._waiting: AfterImport | None = None
 
     def place(self) -> None:
         for name in _EXPOSING:
@@ -72,11 +76,14 @@ class Guards:
             for name in ("start_new_thread", "_start_new_thread", "start_joinable_thread", "_start_joinable_thread"):
                 if hasattr(module, name):
                     self._replace(module, name, self._around_start(getattr(module, name)))
+        self._waiting = AfterImport(_COMPILED, self._guard_compiled)
         # Threads that run already did not come by here.
         self._expect_joins(len(sys._current_frames()) == 1)
 
     def remove(self) -> None:
         self._expect_joins(False)
+        if self._waiting is not None:
+            self._waiting.cancel()
         for owner, name, before in reversed(self._replaced):
             if before is _MISSING:
                 delattr(owner, name)
@@ -117,6 +124,24 @@ class Guards:
             if isinstance(content, torch.UntypedStorage):
                 self._pin(content._cdata)
             return write(writer, name, content, *rest)
+        return guarded
+
+    def _guard_compiled(self, module) -> None:
+        for kind in (module.CompiledFxGraph, module.CompiledAOTI):
+            self._replace(kind, "__call__", self._around_compiled(kind.__call__))
+
+    def _around_compiled(self, run: Callable) -> Callable:
+        @functools.wraps(run)
+        def guarded(region, inputs):
+            self._kept(inputs)
+            for index in getattr(region, "mutated_input_idxs", ()):
+                if isinstance(inputs[index], torch.Tensor):
+                    self._expose_tensor(inputs[index])
+            self._enter()
+            try:
+                return run(region, inputs)
+            finally:
+                self._leave()
         return guarded
 
     def _around_start(self, start: Callable) -> Callable:

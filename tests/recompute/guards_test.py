@@ -1,10 +1,13 @@
 """What other code may see or change: it brings values back, keeps them, or ends their recipes."""
 
+import ctypes
 import io
+import shutil
 
 import pytest
 import torch
 
+from tests.recompute import probe
 from tests.recompute.probe import data, evict, is_evicted
 
 pytestmark = pytest.mark.usefixtures("runtime")
@@ -70,6 +73,66 @@ def test_custom_functions_find_their_tensors_resident():
     assert not is_evicted(y)
     assert not evict(y) and not evict(out)
     out.sum().backward()
+
+
+def _layers(x, weight):
+    return torch.relu(torch.sin(x @ weight) * 2) + 1
+
+
+_INDUCTOR = pytest.param("inductor", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler"))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", _INDUCTOR])
+def test_compiled_regions_find_their_inputs(backend):
+    """Kernels that no op announces (inductor's, in C++) read what is away and write over what ops had made."""
+    weight = data(30, 30)
+    x = data(30, 30)
+    y = x.exp()
+    compiled = torch.compile(_layers, backend=backend)
+    compiled(x + 1, weight)
+    wanted = _layers(x.exp(), weight)
+    assert evict(y)
+    out = compiled(y, weight)
+    assert torch.allclose(out, wanted, atol=1e-4)
+    if backend == "inductor":
+        assert not is_evicted(y) and not evict(y), "its kernels may have kept a pointer"
+        assert not evict(out), "made by kernels that no op announced"
+    before = out.clone()
+    evict(out)
+    assert torch.equal(out, before)
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", _INDUCTOR])
+def test_compiled_training_leaves_the_same_gradients(backend):
+    """Forward and backward are regions; what runs between them is evicted."""
+    def gradient(step):
+        weight = torch.nn.Parameter(start.clone())
+        hidden = (x @ weight).exp()
+        evict(hidden)
+        out = step(hidden, weight)
+        between = out.cos()
+        evict(between)
+        evict(out)
+        between.square().mean().backward()
+        return weight.grad
+    start, x = data(30, 30) * 0.1, data(30, 30)
+    compiled = torch.compile(_layers, backend=backend)
+    plain = gradient(_layers)
+    assert torch.allclose(gradient(compiled), plain, rtol=1e-3, atol=1e-5)
+    assert probe.counters()["evictions"] > 2
+
+
+def test_an_op_of_other_code_reads_through_a_pointer():
+    @torch.library.custom_op("stowage_test::first_by_pointer", mutates_args=())
+    def first_by_pointer(x: torch.Tensor) -> torch.Tensor:
+        address = torch._C._TensorBase.data_ptr(x)  # past the guard of Python, as C++ would
+        return torch.tensor([ctypes.cast(address, ctypes.POINTER(ctypes.c_float))[0]])
+    x = data(30)
+    y = x.exp()
+    wanted = y[0].item()
+    assert evict(y)
+    assert first_by_pointer(y).item() == wanted
+    assert not evict(y), "it may have kept the pointer"
 
 
 def test_sparse_tensors_keep_what_they_hide():
