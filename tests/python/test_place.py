@@ -70,6 +70,14 @@ def test_a_recorded_trace_is_placed_at_its_bound(name, tmp_path):
     assert len(rows) == result["n"] and max(int(row["offset"]) + int(row["size"]) for row in rows) == result["height"]
 
 
+def test_a_step_of_an_llm_is_placed_at_its_bound():
+    pangu = ROOT / "benchmarks" / "instances" / "somas_pangu_2_6b.csv"
+    done = stowage("place", str(pangu), "--output", "none", "--json", "--work-limit", "4000000000", "--time-limit", "600")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["n"] == 18692 and result["proved"] and result["height"] == result["lower_bound"]
+
+
 @pytest.mark.parametrize("techniques", [
     ["--without", "exact,boosting,windows"], ["--without", "memo,restarts,twins,lift,split"],
     ["--with", "lp-solve,releases"]])
