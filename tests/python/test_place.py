@@ -72,7 +72,7 @@ def test_a_recorded_trace_is_placed_at_its_bound(name, tmp_path):
 
 def test_a_step_of_an_llm_is_placed_at_its_bound():
     pangu = ROOT / "benchmarks" / "instances" / "somas_pangu_2_6b.csv"
-    done = stowage("place", str(pangu), "--output", "none", "--json", "--work-limit", "4000000000", "--time-limit", "600")
+    done = stowage("place", str(pangu), "--output", "none", "--json", "--work-limit", "20000000000", "--time-limit", "600")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["n"] == 18692 and result["proved"] and result["height"] == result["lower_bound"]
