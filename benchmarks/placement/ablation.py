@@ -54,7 +54,7 @@ def ablation(settings: Settings) -> Section:
     note = prose(
         "Each technique left out in turn, or brought in where it is not used by default.",
         f"First {', '.join(names)} at capacity 1,048,576, {seeds} seeds, 0.5 billion steps each; then the height ÷ bound "
-        f"that {work / 1e9:g} billion steps reach, or 2 s where it says so (* proved). *D with gaps*: each long-lived buffer "
-        "of D needs nothing in the middle third of its life. From `restarts` to `twins`, and `releases`, they are "
+        f"that {work / 1e9:g} billion steps reach, or 2 s where it says so (* proved). *D with gaps*: each long-lived "
+        "buffer of D needs nothing in the middle third of its life. From `restarts` to `twins`, and `releases`, they are "
         "techniques of exact search.")
     return Section(TITLE, [], [*note, *lines])
