@@ -15,8 +15,9 @@ constexpr unsigned kMemoBits = 21;          ///< 16 MB
 /// cycle, the others in turn.
 constexpr std::array<double, 3> kNoise = {0, 0.3, 1};
 constexpr std::uint32_t kCyclesUntilDoubling = 6;
-/// The first rule has every second turn.
-constexpr std::array<std::uint32_t, 4> kTurns = {0, 1, 0, 2};
+/// How far each restart's rule is behind the first one's: with kPriority first, that rule begins each
+/// direction of time, which settles training steps; kAnywhere, which gets out of heavy tails, has most turns.
+constexpr std::array<std::uint32_t, 8> kTurns = {0, 1, 0, 1, 2, 1, 1, 1};
 
 }  // namespace
 

@@ -39,14 +39,14 @@ inline constexpr std::uint32_t kOrders = 7;
 /// One search. The defaults are what measured best; the switches are there for the ablation table.
 struct SearchOptions {
   std::uint64_t seed = 1;
-  Rule rule = Rule::kAnywhere;     ///< of the first restart; later ones go round
+  Rule rule = Rule::kPriority;     ///< of the first restart; later ones take turns
   Order order = Order::kDuration;  ///< of the first restart; later ones go round
   bool reversed = false;           ///< time runs backwards
   std::uint32_t first_restart =
       0;  ///< the restarts of a portfolio are dealt out to its members: from this one
   std::uint32_t restart_stride = 1;  ///< every so many
   bool restarts = true;              ///< give up after a number of nodes, which doubles, and begin anew
-  bool vary = true;                  ///< each restart has another rule, and another order after all rules
+  bool vary = true;                  ///< restarts take turns with rules, and with orders after every two
   bool noise = true;                 ///< orders are disturbed once all have had their turn
   bool memo = true;                  ///< failed states are not entered again
   bool split = true;                 ///< parts are solved on their own
