@@ -1,8 +1,13 @@
-// The pure parts of the policy: windows in order of address, and sets of neighbours.
+// The parts that know nothing of torch: windows in order of address, sets of neighbours, the table of
+// addresses.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
+#include <vector>
 
+#include "core/mix.h"
+#include "recompute/address_map.h"
 #include "recompute/neighbours.h"
 #include "recompute/window.h"
 
@@ -83,4 +88,29 @@ TEST(NeighbourSets, KnowTheSumOfTheirMembers) {
 }
 
 }  // namespace
+TEST(AddressMap, FindsWhatWasAddedAndNotRemoved) {
+  AddressMap<int> map;
+  std::map<const void*, int*> expected;
+  SplitMix random(7);
+  std::vector<int> objects(4096);
+  std::vector<char> keys(std::size_t{4096} * 16);
+  for (int round = 0; round < 20000; ++round) {
+    const std::size_t at = random.next() % objects.size();
+    const void* const key = &keys[at * 16];
+    if (expected.contains(key)) {
+      map.remove(key);
+      expected.erase(key);
+    } else {
+      map.add(key, &objects[at]);
+      expected[key] = &objects[at];
+    }
+    const void* const other = &keys[random.next() % objects.size() * 16];
+    const auto found = expected.find(other);
+    ASSERT_EQ(map.find(other), found == expected.end() ? nullptr : found->second) << "round " << round;
+  }
+  for (const auto& [key, object] : expected) ASSERT_EQ(map.find(key), object);
+  map.clear();
+  for (const auto& [key, object] : expected) ASSERT_EQ(map.find(key), nullptr);
+}
+
 }  // namespace stowage::recompute

@@ -249,6 +249,26 @@ def test_a_write_by_a_thread_that_joined_is_seen():
     assert torch.equal(y, before)
 
 
+def test_calls_that_differ_in_little_come_back_each_as_it_was():
+    """Plain arguments, lists of them, types, strides, offsets and aliases all belong to the kind of a call."""
+    x = data(8, 8).exp()
+    half = x.to(torch.bfloat16)
+    calls = [
+        lambda: x.clamp(0.5), lambda: x.clamp(0.75), lambda: torch.clamp(x, max=0.5), lambda: torch.copysign(x, 0.0),
+        lambda: torch.copysign(x, -0.0), lambda: x.sum(0), lambda: x.sum(1), lambda: x.sum([0, 1]), lambda: x.sum(1, True),
+        lambda: x.t().exp(), lambda: x[1:3].exp(), lambda: x[2:4].exp(), lambda: x[:, 1:3].exp(), lambda: half.exp(),
+        lambda: x.sum(0, dtype=torch.float64), lambda: x + x, lambda: x + x.t(), lambda: x + 1, lambda: x + 1.0,
+        lambda: torch.cat([x, x[:2]]), lambda: torch.cat([x[:2], x]), lambda: torch.cat([x, x], 1),
+        lambda: x[:, torch.tensor([1, 3])], lambda: x[torch.tensor([1, 3])],
+        lambda: torch.nn.functional.gelu(x), lambda: torch.nn.functional.gelu(x, approximate="tanh")]
+    made = [call() for call in calls]
+    before = [value.clone() for value in made]
+    assert sum(evict(value) for value in made) >= len(made) - 2
+    for value, wanted in zip(made, before):
+        assert value.dtype == wanted.dtype and torch.equal(value, wanted)
+        assert torch.equal(torch.signbit(value), torch.signbit(wanted))
+
+
 def test_settings_of_old_hold_while_values_come_back():
     x = data(50)
     y = x.exp()
