@@ -101,13 +101,15 @@ std::vector<Member> second_round(const Instance& instance, const Draft& best, co
   std::vector<Member> members;
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     if (lowest) {
-      members.push_back(booster(instance, best, "boost-lowest/end", Key::kEnd, seed, BoostBy::kLowestFirst,
-                                patience, Raise::kFar));
-      for (const auto& [name, key] : {std::pair{"boost-lowest/lifetime", Key::kDuration},
-                                      {"boost-lowest/area", Key::kArea},
-                                      {"boost-lowest/birth", Key::kBirth},
-                                      {"boost-lowest/size", Key::kSize}})
-        members.push_back(booster(instance, best, name, key, seed, BoostBy::kLowestFirst, patience));
+      const auto add = [&](const char* name, Key key, Raise raise = Raise::kAnywhere) {
+        members.push_back(booster(instance, best, name, key, seed, BoostBy::kLowestFirst, patience, raise));
+      };
+      add("boost-far/end", Key::kEnd, Raise::kFar);
+      add("boost-lowest/lifetime", Key::kDuration);
+      add("boost-far/area", Key::kArea, Raise::kFar);
+      add("boost-lowest/area", Key::kArea);
+      add("boost-lowest/birth", Key::kBirth);
+      add("boost-lowest/size", Key::kSize);
     }
     if (options.first_fit || !lowest) {
       for (const auto& [name, key] : {std::pair{"boost/size", std::optional(Key::kSize)},
