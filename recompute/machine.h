@@ -10,6 +10,7 @@
 #include "recompute/foreign_buffers.h"
 #include "recompute/recompute.h"
 #include "recompute/residency.h"
+#include "recompute/step_watch.h"
 #include "recompute/storage_book.h"
 
 namespace stowage::recompute {
@@ -22,6 +23,7 @@ struct Machine {
   ForeignBuffers foreign;
   KindBook kinds;
   Evictor evictor{book, residency, foreign};
+  StepWatch steps{book, residency};
   Counters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
   std::uint64_t iteration_began = 0;   ///< number of its first op

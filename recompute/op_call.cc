@@ -79,6 +79,7 @@ OpCall::~OpCall() {
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
   recipe_.reset();  // the op failed: what it was to write holds nobody knows what
   if (begun_) renew_written();
+  machine_.steps.fail_op(step_);
   unlock();
 }
 
@@ -92,16 +93,32 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   machine_.check_environment();
   ++machine_.op_number;
   ++machine_.counters.ops;
+  if (machine_.steps.on()) step_ = machine_.steps.before_op(traits_, arguments);
   read_arguments(arguments);
   bring_back();
   pin_what_is_unsafe();
   if (may_record()) make_recipe(arguments);
   announce_writes();
+  if (machine_.steps.records()) note_begin();
   const Options& options = machine_.options;
   if (options.forced_every > 0 && machine_.op_number % options.forced_every == 0)
     machine_.evictor.evict_some(options.forced_seed, options.smallest.value(), machine_.op_number);
   begun_ = true;
   started_ns_ = now_ns();
+}
+
+// For the log of this iteration.
+void OpCall::note_begin() {
+  c10::SmallVector<StepRecorder::Argument, 6> arguments;
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const bool kept = recipe_ && recipe_->inputs[i].captured != nullptr;
+    const ValueRole role = uses_[i].role == Role::kOverwritten ? ValueRole::kReplaced
+                           : uses_[i].role == Role::kWritten   ? ValueRole::kChanged
+                           : kept                              ? ValueRole::kKept
+                                                               : ValueRole::kRead;
+    arguments.push_back({uses_[i].record, role});
+  }
+  machine_.steps.begin_op(step_, traits_, {arguments.data(), arguments.size()});
 }
 
 bool OpCall::trains(c10::ArrayRef<c10::IValue> arguments) const {
@@ -241,6 +258,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   }
   add_results(results);
   renew_written();
+  if (machine_.steps.on()) machine_.steps.end_op(step_, took_ns, {made_.data(), made_.size()});
   if (hidden_) {
     for (const Use& use : uses_) use.record->pinned = true;
   }

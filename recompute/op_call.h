@@ -58,6 +58,7 @@ class OpCall {
   void renew_written();
   Ref<Value> new_value(bool written, std::uint32_t index, std::int32_t element, std::uint64_t bytes);
   [[nodiscard]] bool is_used(const StorageRecord* record) const;
+  void note_begin();
   void unlock();
 
   Machine& machine_;
@@ -71,6 +72,7 @@ class OpCall {
   Ref<Recipe> recipe_;
   std::uint32_t depth_ = 0;
   std::uint64_t started_ns_ = 0;
+  StepWatch::Call step_;
 };
 
 }  // namespace stowage::recompute

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "recompute/guard_range.h"
 #include "recompute/op_traits.h"
+#include "recompute/planned.h"
 #include "recompute/replay.h"
 #include "recompute/thread_watch.h"
 
@@ -62,6 +63,7 @@ bool Residency::evict(StorageRecord& record) {
   ++counts_.evictions;
   count_away(record.bytes, true);
   counts_.evicted_total += record.bytes;
+  const QuietMemory quiet;
   impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
   return true;
 }

@@ -131,7 +131,9 @@ void Runtime::end_iteration() {
   const Lock lock(all.mutex);
   all.iteration_began = all.op_number;
   all.residency.bury_dead(all.book.size());
+  all.steps.end_iteration();
   all.residency.any_away() ? all.book.sweep() : all.book.forget_history();
+  all.steps.begin_iteration();
 }
 
 void Runtime::expose(c10::StorageImpl* storage) {

@@ -112,6 +112,13 @@ class Sweeper {
   }
 
   bool bring_back(std::uint32_t buffer) {
+    std::vector<std::uint32_t> parts;
+    const bool fits = bring_back_with(buffer, parts);
+    for (const std::uint32_t part : parts) --protected_[part];
+    return fits;
+  }
+
+  bool bring_back_with(std::uint32_t buffer, std::vector<std::uint32_t>& parts) {
     while (model_.is_away(buffer)) {
       const Model::Replay replay = model_.plan(buffer);
       const std::uint64_t peak = model_.peak_of(replay);
@@ -122,13 +129,14 @@ class Sweeper {
       protect(replay, 1);
       const bool evicted = evict_one();
       protect(replay, -1);
-      if (!evicted && !bring_back_a_part(buffer, replay)) return fail(peak);
+      if (!evicted && !bring_back_a_part(buffer, replay, parts)) return fail(peak);
     }
     return true;
   }
 
   // What lies halfway comes back first, and stays while the rest is done.
-  bool bring_back_a_part(std::uint32_t buffer, const Model::Replay& replay) {
+  bool bring_back_a_part(std::uint32_t buffer, const Model::Replay& replay,
+                         std::vector<std::uint32_t>& parts) {
     for (auto step = replay.steps.rbegin(); step != replay.steps.rend(); ++step) {
       for (const OpGraph::Use& out : graph_.outputs(*step)) {
         const std::uint32_t part = graph_.values[out.value].buffer;
@@ -136,6 +144,8 @@ class Sweeper {
         const Model::Replay shorter = model_.plan(part);
         if (shorter.steps.size() >= replay.steps.size() || model_.peak_of(shorter) > budget_) continue;
         bring_back_now(part, shorter);
+        ++protected_[part];
+        parts.push_back(part);
         return true;
       }
     }

@@ -1,0 +1,61 @@
+#include "recompute/planned.h"
+
+#include <algorithm>
+
+#include "recompute/machine.h"
+
+namespace stowage::recompute {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+}  // namespace
+
+void Planned::record_next() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.steps.record_next();
+}
+
+std::optional<Result<StepLog>> Planned::take_log() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  return all.steps.take_log();
+}
+
+Status Planned::follow(Schedule schedule) {
+  const bool ordered = std::is_sorted(schedule.actions.begin(), schedule.actions.end(),
+                                      [](const Action& a, const Action& b) { return a.op < b.op; }) &&
+                       (schedule.actions.empty() || schedule.actions.back().op < schedule.signatures.size());
+  if (!ordered)
+    return Error{ErrorCode::kInvalidPlan,
+                 "the schedule's actions are not in order of its ops; make it again"};
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.steps.driver().follow(std::move(schedule));
+  return {};
+}
+
+void Planned::leave() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.steps.driver().leave();
+}
+
+DriverCounts Planned::counts() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  return all.steps.driver().counts();
+}
+
+void Planned::note_memory(std::int64_t delta, std::uint64_t held) noexcept {
+  const bool own = QuietMemory::depth() == 0 && replaying_here() == 0;
+  machine().steps.meter.note(delta, held, own);
+}
+
+int& QuietMemory::depth() noexcept {
+  thread_local int depth = 0;
+  return depth;
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,53 @@
+// The planned driver's door: one iteration is written down, a scheduler makes a schedule of it, and the
+// runtime follows that schedule.
+//
+//   Planned::record_next();
+//   Runtime::end_iteration();  …one iteration…  Runtime::end_iteration();
+//   auto log = Planned::take_log();
+//   Planned::follow(schedule made from it);   // from the next end_iteration() on
+//
+// What a schedule does not foresee is as without one: what an op reads comes back before it, and an
+// allocation that finds no room may still call Runtime::make_room().
+//
+// Thread safety: every function, from any thread. Requires: Runtime is installed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/result.h"
+#include "core/step_log.h"
+#include "recompute/driver.h"
+
+namespace stowage::recompute {
+
+class Planned {
+ public:
+  /// The iteration that begins with the next Runtime::end_iteration() is written down.
+  static void record_next();
+  /// The log of the latest recorded iteration, once. Error: kUnplannable if it cannot be planned from.
+  static std::optional<Result<StepLog>> take_log();
+
+  /// Follows `schedule` from the next iteration on. Error: kInvalidPlan if its actions are out of order.
+  static Status follow(Schedule schedule);
+  /// No more.
+  static void leave();
+  static DriverCounts counts();
+
+  /// For an allocator: `delta` bytes were taken (below 0: given back), `held` are held now, in the units in
+  /// which a budget counts. Cheap; may be called with the allocator's own lock held. Without it a log knows
+  /// nothing of workspaces and of memory that no op made.
+  static void note_memory(std::int64_t delta, std::uint64_t held) noexcept;
+};
+
+/// While one lives, what the calling thread frees is no doing of the job's.
+class QuietMemory {
+ public:
+  QuietMemory() { ++depth(); }
+  QuietMemory(const QuietMemory&) = delete;
+  QuietMemory& operator=(const QuietMemory&) = delete;
+  ~QuietMemory() { --depth(); }
+  static int& depth() noexcept;
+};
+
+}  // namespace stowage::recompute

@@ -1,0 +1,161 @@
+"""The planned driver: what the scheduler foresees happens, op for op and byte for byte, in every iteration."""
+
+import gc
+
+import pytest
+import torch
+
+from tests.recompute import budget_test, jobs, planned_probe, probe
+from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
+from tests.recompute.planned_probe import library
+
+ITERATIONS = 10
+RECORDED = 2  # the iteration that is written down: optimizers have their state
+LARGE = {name: build for name, build in budget_test.JOBS.items() if name not in jobs.JOBS}
+
+
+def fresh(name: str) -> jobs.Trainer:
+    if name in jobs.JOBS:
+        return jobs.JOBS[name]()
+    torch.manual_seed(jobs.SEED)
+    return LARGE[name]()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def exact_allocator():
+    library.ledger_limit(0)
+    yield
+    library.ledger_limit(0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_followed():
+    yield
+    library.ledger_limit(0)
+    library.planned_leave()
+
+
+def step(trainer: jobs.Trainer, i: int) -> dict[str, int]:
+    """One iteration; what the runtime did in it."""
+    before = probe.counters()
+    trainer.losses.append(trainer.step(i))
+    after = probe.counters()
+    return {key: after[key] - before[key] for key in ("evictions", "replays", "rooms")}
+
+
+def plain(name: str) -> dict[str, str]:
+    trainer = fresh(name)
+    with probe.installed(smallest=1):
+        for i in range(ITERATIONS):
+            probe.library.probe_end_iteration()
+            trainer.losses.append(trainer.step(i))
+    return trainer.digests()
+
+
+def record(trainer: jobs.Trainer) -> dict[str, int]:
+    """Runs up to the recorded iteration and that one too; its log."""
+    for i in range(RECORDED + 1):
+        if i == RECORDED:
+            library.planned_record_next()
+        probe.library.probe_end_iteration()
+        trainer.losses.append(trainer.step(i))
+    probe.library.probe_end_iteration()
+    return planned_probe.take_log()
+
+
+def schedule(base: int, log: dict[str, int], share: float) -> tuple[int, dict[str, int]]:
+    """The budget, or the least one that will do, and the schedule for it."""
+    budget = base + int((log["peak"] - base) * share)
+    try:
+        return budget, planned_probe.make(budget)
+    except planned_probe.Unplannable as told:
+        assert told.least is not None and told.least > budget
+        return told.least, planned_probe.make(told.least, placed=False)
+
+
+CASES = [(name, 0.6) for name in jobs.JOBS] + [(name, share) for name in LARGE for share in (0.75, 0.5, 0.33)]
+
+
+@pytest.mark.parametrize(("name", "share"), CASES)
+def test_what_is_planned_happens(name, share):
+    wanted = plain(name)
+    gc.collect()
+    trainer = fresh(name)
+    base = library.ledger_held()
+    before = planned_probe.counts()
+    with probe.installed(smallest=1):
+        log = record(trainer)
+        budget, made = schedule(base, log, share)
+        planned_probe.follow()
+        probe.library.probe_end_iteration()
+        library.ledger_limit(budget)
+        library.ledger_peak(1)
+        done = []
+        for i in range(RECORDED + 1, ITERATIONS):
+            done.append(step(trainer, i))
+            probe.library.probe_end_iteration()
+        peak = library.ledger_peak(0)
+        library.ledger_limit(0)
+        counts = {key: value - before[key] for key, value in planned_probe.counts().items()}
+    assert differences(wanted, trainer.digests()) == []
+    assert peak <= made["peak"] <= budget, "the limit is held, by what the model foresees"
+    assert counts["iterations"] == len(done) and counts["left"] == 0 and counts["refused"] == 0
+    assert all(one == done[0] for one in done), "the same in every iteration"
+    assert done[0]["replays"] == made["replays"], "executed ops are planned ops"
+    assert done[0]["rooms"] == 0, "rescue has nothing to do"
+    if name in LARGE:
+        assert peak == made["peak"] and made["replays"] > 0
+
+
+def test_a_log_shows_the_job_and_not_its_evictions():
+    trainer = fresh("deep_perceptron")
+    with probe.installed(smallest=1):
+        seen = record(trainer)
+    gc.collect()
+    base = library.ledger_held()
+    del trainer
+    gc.collect()
+    trainer = fresh("deep_perceptron")
+    base = library.ledger_held()
+    with probe.installed(smallest=256):
+        library.ledger_limit(base + int((seen["peak"] - base) * 0.7))
+        under_rescue = record(trainer)
+        assert probe.counters()["evictions"] > 0
+        library.ledger_limit(0)
+    assert under_rescue["ops"] == seen["ops"]
+    assert under_rescue["may_go"] == seen["may_go"]
+    assert under_rescue["peak"] == seen["peak"]
+
+
+def test_an_iteration_that_differs_is_left_and_rescued():
+    wanted = plain("deep_perceptron")
+    gc.collect()
+    trainer = fresh("deep_perceptron")
+    base = library.ledger_held()
+    before = planned_probe.counts()
+    with probe.installed(smallest=256):
+        log = record(trainer)
+        budget, _ = schedule(base, log, 0.75)
+        library.planned_spoil(40)
+        planned_probe.follow()
+        probe.library.probe_end_iteration()
+        library.ledger_limit(budget)
+        library.ledger_peak(1)
+        for i in range(RECORDED + 1, ITERATIONS):
+            step(trainer, i)
+            probe.library.probe_end_iteration()
+        peak, rooms = library.ledger_peak(0), probe.counters()["rooms"]
+        library.ledger_limit(0)
+        counts = {key: value - before[key] for key, value in planned_probe.counts().items()}
+    assert counts["left"] == ITERATIONS - RECORDED - 1 and counts["iterations"] == 0
+    assert differences(wanted, trainer.digests()) == []
+    assert peak <= budget and rooms > 0
+
+
+def test_a_budget_that_cannot_do_is_refused_with_one_that_would():
+    trainer = fresh("deep_perceptron")
+    with probe.installed(smallest=1):
+        log = record(trainer)
+        with pytest.raises(planned_probe.Unplannable, match="the least budget") as told:
+            planned_probe.make(log["peak"] // 50)
+    assert log["peak"] // 50 < told.value.least < log["peak"]
