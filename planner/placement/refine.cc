@@ -69,6 +69,7 @@ class Stages {
     search::PortfolioOptions portfolio;
     portfolio.search = options_.search;
     portfolio.search.seed = options_.seed;
+    portfolio.glue = options_.techniques.glue;
     portfolio.threads = options_.threads;
     return portfolio;
   }

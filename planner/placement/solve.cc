@@ -96,9 +96,7 @@ class Solver {
     GreedyOptions greedy;
     greedy.limits = limits_;
     greedy.threads = options_.threads;
-    greedy.boosting =
-        options_.techniques.boosting && (!exact_comes_first() || problem_.items.size() >= kWorthBoosting);
-    if (exact_comes_first()) greedy.patience = kShortPatience;
+    greedy.boosting = options_.techniques.boosting && !exact_comes_first();
     Result<Solution> placed = place_greedily(problem_, greedy);
     if (!placed) return placed.error();
     if (Status status = validate_placement(problem_, *placed, limits_); !status) return status.error();
@@ -107,7 +105,7 @@ class Solver {
     return {};
   }
 
-  /// Small problems are for exact search, which much boosting would only hold up, if improve() can use it.
+  /// Small problems are for exact search, which boosting would only hold up, if improve() can use it.
   [[nodiscard]] bool exact_comes_first() const {
     return options_.techniques.exact && problem_.items.size() <= kExactFirst &&
            (stream_classes(problem_).size() == 1 || separable(problem_));
@@ -241,9 +239,6 @@ class Solver {
   }
 
   static constexpr std::size_t kExactFirst = 3000;  ///< items
-  /// Items from which on some rounds of boosting come before exact search: they reach most bounds sooner.
-  static constexpr std::size_t kWorthBoosting = 600;
-  static constexpr int kShortPatience = 60;
 
   const Problem& problem_;
   const PlaceOptions& options_;

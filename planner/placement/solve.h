@@ -26,6 +26,7 @@ struct Techniques {
   bool boosting = true;     ///< greedy orders improved by moving what ends too high to the front
   bool exact = true;        ///< branch and bound at the bound or the capacity
   bool bisect = true;       ///< branch and bound between bound and best
+  bool glue = true;         ///< pieces of equal lives taken for one, by a part of exact search
   bool windows = true;      ///< a few pieces at a time put back exactly
   bool window_ilp = false;  ///< these by lp_solve and not by branch and bound
   bool proofs = true;       ///< the bound raised by alignment, packing and search

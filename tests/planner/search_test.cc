@@ -158,6 +158,20 @@ TEST(Search, SolvesMinimallocsProblemsAtTheirCapacity) {
   }
 }
 
+TEST(Search, GluingShortensAHeavyTail) {
+  const Instance instance = build_instance(stored("E.1048576"), 0, {});
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    PortfolioOptions options;
+    options.search.seed = seed;
+    const Found glued = find(instance, 1'048'576, options, {});
+    options.glue = false;
+    const Found apart = find(instance, 1'048'576, options, {});
+    ASSERT_EQ(glued.outcome, Outcome::kFound);
+    ASSERT_EQ(apart.outcome, Outcome::kFound);
+    EXPECT_LT(glued.work * 2, apart.work) << seed;
+  }
+}
+
 TEST(Search, ReachesTheBoundOfATrainingStep) {
   const Problem problem = stored("somas_resnet50");
   const Instance instance = build_instance(problem, 0, {});

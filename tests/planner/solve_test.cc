@@ -111,7 +111,8 @@ TEST(Place, ATrainingTraceReachesItsBoundAndProvesIt) {
 TEST(Place, EachTechniqueCanBeSwitchedOff) {
   std::mt19937_64 random(33);
   const std::vector<bool Techniques::*> all{&Techniques::boosting, &Techniques::exact,  &Techniques::bisect,
-                                            &Techniques::windows,  &Techniques::proofs, &Techniques::explain};
+                                            &Techniques::windows,  &Techniques::proofs, &Techniques::explain,
+                                            &Techniques::glue};
   for (std::uint32_t round = 0; round < 48; ++round) {
     const Problem problem = random_problem(shape_of(round, random), random);
     const Solution full = placed(problem, quick());

@@ -80,8 +80,8 @@ TEST(Stop, NothingIsBegunAfterIt) {
     std::uint64_t total = 0;
     it.options.on_look = [&](std::uint64_t) { ++total; };
     ASSERT_TRUE(place(it.problem, it.options).ok()) << it.name;
-    for (std::uint64_t part = 0; part < 8; ++part) {
-      const std::uint64_t when = 1 + part * total / 8;
+    for (std::uint64_t part = 0; part < 4; ++part) {
+      const std::uint64_t when = 1 + part * total / 4;
       std::stop_source source;
       std::uint64_t looks = 0;
       it.options.stop = source.get_token();

@@ -7,6 +7,7 @@
 namespace stowage::planner::placement::search {
 namespace {
 
+/// Those of the `member`th of `members` that share the restarts of one view.
 SearchOptions member_options(const SearchOptions& base, std::uint32_t member, std::uint32_t members) {
   SearchOptions options = base;
   options.reversed = base.reversed != (member / 2 % 2 == 1);
@@ -23,14 +24,33 @@ void lower_to(Race& race, std::uint32_t rank) {
 
 }  // namespace
 
-Hunt::Hunt(const Instance& instance, const Twins& twins, std::uint64_t capacity,
+Views::Views(const Instance& instance, bool with_glue, const Limits& limits)
+    : whole{build_model(instance, false, limits), build_model(instance, true, limits)} {
+  if (!with_glue || limits.stopped()) return;
+  Glued parts = glue(instance);
+  if (parts.members.size() == instance.pieces.size()) return;
+  glued = std::move(parts);
+  of_glued = {build_model(glued->instance, false, limits), build_model(glued->instance, true, limits)};
+}
+
+Hunt::Hunt(const Instance& instance, const Views& views, std::uint64_t capacity,
            const PortfolioOptions& options, const Limits& limits)
-    : instance_(&instance), options_(&options), capacity_(capacity) {
+    : instance_(&instance), options_(&options), capacity_(capacity), views_(&views) {
   for (std::uint32_t i = 0; i < options.members && (i == 0 || !limits.stopped()); ++i) {
+    const bool glued = views.glued.has_value() && options.members > 1 &&
+                       i % 3 == 0;  // the cheaper first, the whole more often
     const SearchOptions member = member_options(options.search, i, options.members);
+    const Twins& twins = glued ? views.of_glued : views.whole;
     const Model& model = member.reversed ? twins.backward : twins.forward;
-    members_.push_back(std::make_unique<Restarts>(model, static_cast<Units>(capacity / model.unit), member));
+    members_.push_back(
+        {std::make_unique<Restarts>(model, static_cast<Units>(capacity / model.unit), member), glued});
   }
+}
+
+void Hunt::write(Draft& draft) const {
+  const Member& winner = members_[winner_];
+  winner.search->write(winner.glued ? views_->glued->instance : *instance_, draft);
+  if (winner.glued) draft = unglue(*instance_, *views_->glued, draft);
 }
 
 Outcome Hunt::run(std::uint64_t budget, const Limits& limits, std::uint64_t& work) {
@@ -47,10 +67,15 @@ Outcome Hunt::round(std::uint64_t share, const Limits& limits, std::uint64_t& wo
   std::vector<Outcome> outcomes(members_.size(), Outcome::kOut);
   std::vector<std::uint64_t> used(members_.size(), 0);
   for_each_rank(static_cast<std::uint32_t>(members_.size()), options_->threads, [&](std::uint32_t rank) {
-    if (race.load() < rank) return;
+    Member& member = members_[rank];
+    if (race.load() < rank || member.done) return;
     WorkMeter meter(limits, share, race, rank);
-    outcomes[rank] = members_[rank]->next(meter);
+    outcomes[rank] = member.search->next(meter);
     used[rank] = meter.used();
+    if (member.glued && outcomes[rank] == Outcome::kInfeasible) {
+      member.done = true;
+      outcomes[rank] = Outcome::kOut;
+    }
     if (outcomes[rank] != Outcome::kOut) lower_to(race, rank);
   });
   for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {

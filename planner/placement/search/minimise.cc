@@ -30,8 +30,8 @@ class Minimiser {
       : instance_(&instance),
         options_(&options),
         limits_(&limits),
-        twins_{build_model(instance, false, limits), build_model(instance, true, limits)},
-        unit_(twins_.forward.unit),
+        views_(instance, options.portfolio.glue, limits),
+        unit_(views_.whole.forward.unit),
         lower_(round_up(std::max(instance.bound, options.lower_bound), unit_)),
         upper_(std::min(options.upper_bound, stacked_height(instance) + 1)) {}
 
@@ -61,7 +61,7 @@ class Minimiser {
   void attempt(std::uint64_t capacity, std::uint64_t budget) {
     auto& hunt = hunts_[capacity];
     if (hunt == nullptr)
-      hunt = std::make_unique<Hunt>(*instance_, twins_, capacity, options_->portfolio, *limits_);
+      hunt = std::make_unique<Hunt>(*instance_, views_, capacity, options_->portfolio, *limits_);
     const Outcome outcome =
         hunt->run(std::min(budget, limits_->work_limit - result_.work), *limits_, result_.work);
     if (outcome == Outcome::kFound) {
@@ -78,7 +78,7 @@ class Minimiser {
   const Instance* instance_;
   const MinimiseOptions* options_;
   const Limits* limits_;
-  Twins twins_;
+  Views views_;
   std::uint64_t unit_;
   std::uint64_t lower_, upper_;
   std::map<std::uint64_t, std::unique_ptr<Hunt>> hunts_;  ///< by capacity: those of open capacities
@@ -94,9 +94,9 @@ Found find(const Instance& instance, std::uint64_t capacity, const PortfolioOpti
     found.outcome = Outcome::kInfeasible;
     return found;
   }
-  const Twins twins{build_model(instance, false, limits), build_model(instance, true, limits)};
+  const Views views(instance, options.glue, limits);
   if (limits.stopped()) return found;
-  Hunt hunt(instance, twins, capacity, options, limits);
+  Hunt hunt(instance, views, capacity, options, limits);
   found.outcome = hunt.run(limits.work_limit, limits, found.work);
   if (found.outcome == Outcome::kFound) hunt.write(found.draft);
   if (found.outcome == Outcome::kInfeasible && !instance.parts.empty()) found.outcome = Outcome::kOut;

@@ -23,6 +23,7 @@ namespace stowage::planner::placement::search {
 struct PortfolioOptions {
   SearchOptions search;       ///< what all members start from
   std::uint32_t members = 6;  ///< at least 1; part of the result, unlike `threads`
+  bool glue = true;           ///< some members take pieces that live at the same times for one
   int threads = 0;            ///< most threads to use, the caller included; 0: as many as TBB thinks right
 };
 
