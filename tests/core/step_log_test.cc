@@ -1,0 +1,74 @@
+// Each rule of StepLog::validate() broken once, in an otherwise sound log, and found.
+#include "core/step_log.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+namespace stowage {
+namespace {
+
+/// One op that reads a buffer from before and makes another one.
+StepLog sound_log() {
+  StepLog log;
+  Buffer before;
+  before.bytes = before.rounded = Bytes(512);
+  before.preexisting = true;
+  Buffer made = before;
+  made.preexisting = false;
+  made.birth = Tick(2);
+  log.trace.names = {"op"};
+  log.trace.buffers = {before, made};
+  Op op;
+  op.begin = Tick(1);
+  op.end = Tick(3);
+  op.input_count = op.output_count = 1;
+  log.trace.ops = {op};
+  log.trace.values = {{BufferId(0), 0}, {BufferId(1), 0}};
+  log.trace.end = Tick(4);
+  log.stays = {Stay::kBefore, Stay::kMayGo};
+  log.roles = {ValueRole::kRead, ValueRole::kMade};
+  log.signatures = {7};
+  log.replay_extra = {Bytes(0)};
+  log.made = {BufferId(1)};
+  return log;
+}
+
+struct Violation {
+  const char* name;
+  std::function<void(StepLog&)> break_it;
+  const char* message;  ///< a part of the error's
+};
+
+class StepLogRule : public ::testing::TestWithParam<Violation> {};
+
+TEST_P(StepLogRule, IsFoundWhenBroken) {
+  StepLog log = sound_log();
+  ASSERT_TRUE(log.validate().ok()) << log.validate().error().message;
+  GetParam().break_it(log);
+  const Status status = log.validate();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kUnplannable);
+  EXPECT_NE(status.error().message.find(GetParam().message), std::string::npos) << status.error().message;
+}
+
+const Violation kViolations[] = {
+    {"Trace", [](StepLog& l) { l.trace.ops[0].name = 5; }, "its name is not in the trace"},
+    {"Stays", [](StepLog& l) { l.stays.pop_back(); }, "reason to stay"},
+    {"Roles", [](StepLog& l) { l.roles.pop_back(); }, "its role"},
+    {"Signatures", [](StepLog& l) { l.signatures.clear(); }, "its signature"},
+    {"Extras", [](StepLog& l) { l.replay_extra.clear(); }, "its signature"},
+    {"OpenOp", [](StepLog& l) { l.trace.ops[0].end = kNever; }, "does not end"},
+    {"NoBuffer", [](StepLog& l) { l.trace.values[0].buffer = kNoBuffer; }, "uses no buffer"},
+    {"InputRole", [](StepLog& l) { l.roles[0] = ValueRole::kMade; }, "does not fit"},
+    {"OutputRole", [](StepLog& l) { l.roles[1] = ValueRole::kRead; }, "does not fit"},
+    {"UnknownRole", [](StepLog& l) { l.roles[1] = ValueRole{9}; }, "does not fit"},
+    {"MadeBefore", [](StepLog& l) { l.made[0] = BufferId(0); }, "a made buffer"},
+    {"MadeNowhere", [](StepLog& l) { l.made[0] = BufferId(2); }, "a made buffer"},
+};
+INSTANTIATE_TEST_SUITE_P(Each, StepLogRule, ::testing::ValuesIn(kViolations),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+}  // namespace
+}  // namespace stowage
