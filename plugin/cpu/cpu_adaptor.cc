@@ -72,12 +72,17 @@ c10::DataPtr CpuAdaptor::allocate(std::size_t bytes) {
 // The bytes are counted first, all at once, so that the limit holds whatever other threads do.
 c10::DataPtr CpuAdaptor::allocate_within_budget(Session& session, std::size_t bytes) {
   const Bytes most = CpuPort::most_held(bytes);
+  static std::once_flag once;
+  std::call_once(once, &CpuPort::return_memory_at_once);
+  if (void* const kept = port_->reuse(bytes)) {
+    c10::profiledCPUMemoryReporter().New(kept, bytes);
+    session.on_upstream_alloc(kept, Bytes(bytes), StreamId{0});
+    return {kept, kept, &delete_any, c10::Device(c10::kCPU)};
+  }
   Ledger& ledger = *port_->ledger();
   while (!ledger.try_take(most)) {
-    static std::once_flag once;
-    std::call_once(once, &CpuPort::return_memory_at_once);
-    TORCH_CHECK_WITH(OutOfMemoryError, session.make_room(most),
-                     "stowage: ", session.explain_shortage(most));
+    if (port_->release_oldest()) continue;
+    TORCH_CHECK_WITH(OutOfMemoryError, session.make_room(most), "stowage: ", session.explain_shortage(most));
   }
   c10::DataPtr data;
   try {
@@ -99,6 +104,10 @@ void CpuAdaptor::delete_any(void* address) {
   // The profiler forgets it first: once freed, the address may be somebody else's.
   if (station.session.owns(address)) c10::profiledCPUMemoryReporter().Delete(address);
   if (self.free_in_older(address) || station.session.free(address)) return;
+  if (self.port_->ledger()->limited()) [[unlikely]] {
+    c10::profiledCPUMemoryReporter().Delete(address);
+    if (self.port_->keep(address)) return;
+  }
   self.port_->note_given_back(address);
   self.upstream_->raw_deleter()(address);
 }
@@ -123,7 +132,7 @@ Status CpuAdaptor::install(const Settings& settings) {
                    "the CPU allocator in place cannot be wrapped: it has no raw deleter"};
     if (upstream_ == nullptr) upstream_ = present;
   }
-  if (port_ == nullptr) port_ = new CpuPort(settings.job);
+  if (port_ == nullptr) port_ = new CpuPort(settings.job, upstream_->raw_deleter());
   observe_torch();
   prepare_rescue();
   auto* station = new Station(*port_, settings);
@@ -139,6 +148,7 @@ void CpuAdaptor::remove() {
   if (!installed_.exchange(false)) return;
   if (c10::GetAllocator(c10::kCPU) == this) c10::SetAllocator(c10::kCPU, upstream_, kPriority);
   latest_.load()->session.stop();
+  port_->release_upstream_cache();
 }
 
 }  // namespace

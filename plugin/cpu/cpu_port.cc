@@ -60,12 +60,16 @@ Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes) {
   return allocator::make_arena(allocator::HostBackend{}, bytes, bytes);
 }
 
-void CpuPort::release_upstream_cache() { malloc_trim(0); }
+void CpuPort::release_upstream_cache() {
+  while (release_oldest()) {
+  }
+  malloc_trim(0);
+}
 
 UpstreamUse CpuPort::upstream_use() {
   const Bytes held = ledger_.upstream();
   const Bytes peak = ledger_.peak_upstream();
-  return {held, held, peak, peak};
+  return {held - std::min(held, kept_.bytes()), held, peak, peak};
 }
 
 Bytes CpuPort::decommit(void* address, Bytes bytes) {
@@ -101,6 +105,17 @@ void CpuPort::return_memory_at_once() noexcept {
   constexpr int kLarge = 128 << 10;  // glibc's first threshold, which it raises by itself otherwise
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, kLarge);
+  malloc_trim(0);
+}
+
+bool CpuPort::keep(void* address) noexcept { return kept_.keep(address, malloc_usable_size(address)); }
+
+bool CpuPort::release_oldest() noexcept {
+  void* const address = kept_.oldest();
+  if (address == nullptr) return false;
+  note_given_back(address);
+  free_(address);
+  return true;
 }
 
 }  // namespace stowage::plugin

@@ -9,14 +9,15 @@
 #include <cstdint>
 #include <string>
 
+#include "plugin/cpu/block_cache.h"
 #include "plugin/device_port.h"
 
 namespace stowage::plugin {
 
 class CpuPort final : public DevicePort {
  public:
-  /// `job`: the job's name for traces; "" takes the process's command line.
-  explicit CpuPort(std::string job) : job_(std::move(job)) {}
+  /// `job`: the job's name for traces; "" takes the process's command line. `free`: upstream's deleter.
+  CpuPort(std::string job, void (*free)(void*)) : job_(std::move(job)), free_(free) {}
 
   TraceInfo describe() override;
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
@@ -36,11 +37,19 @@ class CpuPort final : public DevicePort {
   /// As note_taken, where `reserved` bytes were counted for it before.
   void note_settled(void* address, Bytes reserved) noexcept;
   /// From now on the heap gives large blocks back to the system as soon as they are freed, so that the
-  /// process's resident size follows what tensors hold. Costs page faults.
+  /// process's resident size follows what tensors hold.
   static void return_memory_at_once() noexcept;
+  /// Under a budget: keeps a freed block for reuse(), still counted. False: free it.
+  bool keep(void* address) noexcept;
+  /// A kept block for `bytes`, or null.
+  void* reuse(std::size_t bytes) noexcept { return kept_.take(bytes); }
+  /// Frees the block that was kept longest. False: there is none.
+  bool release_oldest() noexcept;
 
  private:
   std::string job_;
+  void (*free_)(void*);
+  BlockCache kept_;
   Ledger ledger_;
 };
 

@@ -62,3 +62,10 @@ def small_gpt():
     model = jobs._Transformer(causal=True, tied=True, width=32, layers=4)
     ids = torch.randint(23, (16, 48))
     return _supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+
+
+@_job
+def wide_perceptron():
+    """Tensors of 4 MiB and kernels without scratch, so that the system's count of pages tells what tensors hold."""
+    model = nn.Sequential(*(layer for _ in range(12) for layer in (nn.Linear(64, 64), nn.GELU())))
+    return _supervised(model, torch.randn(16384, 64), torch.randint(64, (16384,)), _sgd(model))

@@ -1,0 +1,41 @@
+// Large blocks of the heap that were freed under a budget, kept for the next request of their size.
+//
+// Under a budget the heap gives large blocks back to the system at once, so that the process's resident size
+// follows what tensors hold; taking them anew would cost a page fault for every 4 KiB. What is kept here
+// stays in the ledger, and is given up first when room is needed. Thread safety: every member, from any
+// thread; one mutex, under which nothing else is called.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "core/units.h"
+
+namespace stowage::plugin {
+
+class BlockCache {
+ public:
+  BlockCache();
+
+  /// A kept block of at least `bytes`, and hardly more; null: there is none.
+  void* take(std::size_t bytes) noexcept;
+  /// Keeps a block of `bytes`. False: it is too small, or there are too many.
+  bool keep(void* address, std::size_t bytes) noexcept;
+  /// The block that was kept longest, which is the caller's now; null: there is none.
+  void* oldest() noexcept;
+  [[nodiscard]] Bytes bytes() const noexcept;
+
+ private:
+  struct Block {
+    void* address;
+    std::size_t bytes;
+  };
+  void* remove(std::size_t at) noexcept;
+
+  mutable std::mutex mutex_;
+  std::vector<Block> blocks_;  ///< in order of age
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace stowage::plugin
