@@ -24,6 +24,7 @@ constexpr std::array kSwitches{
     Switch{"boosting", &Techniques::boosting, nullptr},
     Switch{"exact", &Techniques::exact, nullptr},
     Switch{"bisect", &Techniques::bisect, nullptr},
+    Switch{"glue", &Techniques::glue, nullptr},
     Switch{"windows", &Techniques::windows, nullptr},
     Switch{"lp-solve", &Techniques::window_ilp, nullptr},
     Switch{"proofs", &Techniques::proofs, nullptr},
