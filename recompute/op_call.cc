@@ -258,7 +258,10 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   }
   add_results(results);
   renew_written();
-  if (machine_.steps.on()) machine_.steps.end_op(step_, took_ns, {made_.data(), made_.size()});
+  if (machine_.steps.on()) {
+    const std::uint64_t costs_ns = recipe_ ? recipe_->kind->cost_ns() : took_ns;
+    machine_.steps.end_op(step_, costs_ns, {made_.data(), made_.size()});
+  }
   if (hidden_) {
     for (const Use& use : uses_) use.record->pinned = true;
   }

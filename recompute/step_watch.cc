@@ -21,11 +21,11 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
   call.op = recorder_->begin_op(traits.name, call.signature, flags, arguments);
 }
 
-void StepWatch::end_op(const Call& call, std::uint64_t took_ns, std::span<StorageRecord* const> made) {
+void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made) {
   for (const StorageRecord* const record : made) driver_.made(*record);
   if (recorder_ == nullptr) return;
   if (call.recorder == recorder_.get()) {
-    recorder_->end_op(call.op, took_ns, made);
+    recorder_->end_op(call.op, costs_ns, made);
   } else {
     recorder_->fail();  // it began in another iteration
   }

@@ -36,7 +36,8 @@ class StepWatch {
   Call before_op(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments);
   [[nodiscard]] bool records() const { return recorder_ != nullptr; }
   void begin_op(Call& call, const OpTraits& traits, std::span<const StepRecorder::Argument> arguments);
-  void end_op(const Call& call, std::uint64_t took_ns, std::span<StorageRecord* const> made);
+  /// `costs_ns`: what such a call takes, the same in every run where that is known.
+  void end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made);
   /// It threw; some jobs mean to (torch.utils.checkpoint stops its recomputation that way).
   void fail_op(const Call& call);
 
