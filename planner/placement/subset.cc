@@ -85,7 +85,12 @@ Instance around(const Instance& instance, std::span<const std::uint32_t> pieces,
   for (const Obstacle& obstacle : instance.obstacles)
     hold(part, hull, obstacle.life, obstacle.offset, obstacle.size, ceiling);
   for (std::size_t i = 0; i < instance.pieces.size(); ++i) {
-    if (own[i] == 0) hold(part, hull, instance.pieces[i].life, offsets[i], instance.pieces[i].size, ceiling);
+    const Piece& piece = instance.pieces[i];
+    if (own[i] != 0) continue;
+    if (piece.solid()) hold(part, hull, piece.life, offsets[i], piece.size, ceiling);
+    for (const Part& used : instance.parts_of(piece))
+      hold(part, hull, Life{used.begin, used.end, 0}, offsets[i] + used.lower, used.upper - used.lower,
+           ceiling);
   }
   std::sort(part.obstacles.begin(), part.obstacles.end(),
             [](const Obstacle& a, const Obstacle& b) { return a.offset < b.offset; });

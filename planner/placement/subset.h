@@ -1,5 +1,5 @@
 // Some pieces of an instance, with the rest left out or held where they are. A piece with gaps that is held
-// holds its size during its whole life.
+// holds what it needs when it needs it.
 //
 // Thread safety: pure functions.
 #pragma once

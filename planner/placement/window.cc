@@ -169,7 +169,7 @@ class Windows {
 bool improve_by_windows(const Instance& instance, std::uint64_t target, const WindowOptions& options,
                         const Limits& limits, WorkMeter& meter, Draft& draft) {
   if (draft.height <= target) return true;
-  if (instance.pieces.empty() || !instance.parts.empty()) return false;
+  if (instance.pieces.empty()) return false;
   return Windows(instance, options, limits, meter, draft).run(target);
 }
 

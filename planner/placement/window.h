@@ -25,7 +25,7 @@ struct WindowOptions {
 /// Lowers `draft` (of this instance, complete) until its height is at most `target` (bytes; at least the
 /// instance's bound makes sense), the meter stops it, or patience ends. True if the target was reached.
 /// `limits` are those of the meter.
-/// An instance with gaps is left as it is.
+/// Pieces with gaps are put back as solid ones, into the gaps of those that stay.
 bool improve_by_windows(const Instance& instance, std::uint64_t target, const WindowOptions& options,
                         const Limits& limits, WorkMeter& meter, Draft& draft);
 

@@ -112,6 +112,52 @@ TEST(Search, NoTechniqueChangesTheAnswer) {
   }
 }
 
+/// Each piece once, clear of all others: with gaps, with obstacles, stopped early or not, whatever is
+/// switched.
+TEST(Search, WhatItFindsHoldsWithAnySwitches) {
+  std::mt19937_64 random(34);
+  int found = 0;
+  for (std::uint32_t round = 0; round < 4000; ++round) {
+    Shape shape;
+    shape.items = 1 + random() % (round % 8 == 0 ? 40 : 10);
+    shape.horizon = 2 + random() % 20;
+    shape.cyclic = round % 3 == 0;
+    shape.gaps = round % 2 == 0 ? 0.4 : 0;
+    shape.odd_alignment = round % 5 == 0 ? 0.4 : 0;
+    Problem problem = random_problem(shape, random);
+    if (round % 7 == 0) fix_some(problem, stacked(problem), random);
+    const Instance instance = build_instance(problem, 0, {});
+    SearchOptions options;
+    options.seed = random();
+    options.rule = static_cast<Rule>(random() % kRules);
+    options.order = static_cast<Order>(random() % kOrders);
+    for (bool SearchOptions::*option :
+         {&SearchOptions::reversed, &SearchOptions::restarts, &SearchOptions::vary, &SearchOptions::noise,
+          &SearchOptions::memo, &SearchOptions::split, &SearchOptions::tightest_first, &SearchOptions::lift,
+          &SearchOptions::releases, &SearchOptions::twins}) {
+      if (random() % 3 == 0) options.*option = !(options.*option);
+    }
+    const std::uint64_t capacity = instance.bound + random() % (instance.bound / 4 + 2);
+    const std::uint64_t work = random() % 3 == 0 ? 1 + random() % 5000 : 2'000'000;
+    Draft draft;
+    const Outcome outcome = search_at(instance, capacity, options, draft, work);
+    if (outcome == Outcome::kInfeasible) {
+      EXPECT_TRUE(instance.parts.empty()) << "round " << round;
+    }
+    if (outcome != Outcome::kFound) continue;
+    ++found;
+    Solution solution;
+    for (const Item& item : problem.items) solution.offsets.push_back(item.fixed.value_or(Offset(0)));
+    for (std::size_t p = 0; p < instance.pieces.size(); ++p)
+      solution.offsets[instance.pieces[p].item] = Offset(draft.offsets[p]);
+    solution.height = height_of(problem, solution.offsets);  // what uses no byte at any time counts too
+    const Status status = validate(problem, solution);
+    ASSERT_TRUE(status.ok()) << "round " << round << ": " << status.error().message;
+    ASSERT_LE(draft.height, capacity) << "round " << round;
+  }
+  EXPECT_GT(found, 2000);
+}
+
 TEST(Search, StopsWhenTheMeterSaysSo) {
   const Instance instance = build_instance(stored("D.1048576"), 0, {});
   Draft draft;

@@ -44,6 +44,27 @@ Solution windowed(const Problem& problem, bool ilp) {
   return solution;
 }
 
+/// Half of the items have gaps, and others find room there.
+TEST(Windows, UseTheGapsOfWhatStays) {
+  std::mt19937_64 random(43);
+  int least = 0, below_solid = 0;
+  for (int round = 0; round < 200; ++round) {
+    Shape shape;
+    shape.items = 3 + random() % 6;
+    shape.horizon = 8;
+    shape.cyclic = round % 2 == 0;
+    shape.gaps = 0.5;
+    const Problem problem = random_problem(shape, random);
+    Problem solid = problem;
+    solid.gaps.clear();
+    const Solution solution = windowed(problem, round % 4 == 0);
+    least += solution.height == lower_bound(problem);
+    below_solid += solution.height.value() < exhaustive_height(solid);
+  }
+  EXPECT_GT(least, 20);
+  EXPECT_GT(below_solid, 5);
+}
+
 TEST(Windows, FindTheLeastHeightOfSmallProblems) {
   for (bool ilp : {false, true}) {
     std::mt19937_64 random(41);
