@@ -16,7 +16,7 @@ constexpr RescueDriver kNone{
     [](Bytes, Bytes, DeviceKind) { return std::string(); },
     [] { return RescueCounts(); }};
 
-std::atomic<const RescueDriver*> driver{&kNone};
+std::atomic<const RescueDriver*> current{&kNone};
 std::atomic<GuardPlacer> guards{nullptr};
 
 struct Users {
@@ -52,10 +52,10 @@ RescueCounts operator+(const RescueCounts& a, const RescueCounts& b) {
           a.evicted_total + b.evicted_total};
 }
 
-void set_rescue_driver(const RescueDriver* given) {
-  driver.store(given == nullptr ? &kNone : given, std::memory_order_release);
+void set_rescue_driver(const RescueDriver* driver) {
+  current.store(driver == nullptr ? &kNone : driver, std::memory_order_release);
 }
-const RescueDriver& rescue_driver() { return *driver.load(std::memory_order_acquire); }
+const RescueDriver& rescue_driver() { return *current.load(std::memory_order_acquire); }
 
 void set_guard_placer(GuardPlacer placer) { guards.store(placer, std::memory_order_release); }
 bool guards_are_known() { return guards.load(std::memory_order_acquire) != nullptr; }

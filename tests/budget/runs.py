@@ -17,7 +17,7 @@ def run(*names: str, iterations: int = ITERATIONS, **settings: str) -> dict[str,
     done = subprocess.run([sys.executable, "-m", "tests.budget.job", str(iterations), *names], env=environment, cwd=ROOT,
                           text=True, capture_output=True)
     if done.returncode != 0:
-        raise RuntimeError(f"{names} {settings}: {done.stderr}")
+        raise RuntimeError(f"{names} {settings}: exit status {done.returncode}: {done.stderr}")
     found = {left["name"]: left for left in map(json.loads, done.stdout.splitlines())}
     for left in found.values():
         left["stderr"] = done.stderr

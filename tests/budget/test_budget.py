@@ -15,7 +15,7 @@ from tests.python.doors import python
 # What these jobs can be held to, as the table of docs/results/budget.md says.
 REACHED = {"deep_perceptron": (75, 50, 33), "wide_convolutions": (75, 50, 33), "small_gpt": (75, 50, 33),
            "torch_encoder": (75, 50, 33), "gpt_dropout": (75, 50), "unet": (75, 50), "densenet": (75,), "lstm": (75,)}
-SHORT = ("deep_perceptron", "wide_convolutions", "torch_encoder", "unet", "lstm")
+SHORT = ("deep_perceptron", "torch_encoder", "unet")
 NAMES = list(JOBS) if os.environ.get("STOWAGE_BUDGET_JOBS") == "all" else SHORT
 RESIDENT_EXTRA = 24 << 20  # what a job's process takes beside tensors: code, kernels' scratch, recipes; 5 to 17 MB
 
@@ -143,9 +143,10 @@ def work(seed):
 threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-budget = stowage.report()["budget"]
+report = stowage.report()
+budget = report["budget"]
 assert budget["peak_held_bytes"] <= budget["limit_bytes"] == 2_000_000, budget
-assert budget["held_bytes"] < 100_000, budget
+assert report["upstream_allocated_bytes"] < 100_000, report  # what is held beside are blocks for the next request
 print("held")
 """
 
