@@ -88,9 +88,10 @@ std::vector<std::uint32_t> order_by_offset(const Draft& draft, WorkMeter& meter)
 Member booster(const Instance& instance, const Draft& best, const char* name, std::optional<Key> key,
                std::uint64_t seed, BoostBy by, int patience, Raise raise = Raise::kAnywhere) {
   return {name, [&instance, &best, key, seed, by, patience, raise](WorkMeter& meter, Draft& draft) {
-            draft = best;
             auto order = key ? sorted_order(instance, *key, meter) : order_by_offset(best, meter);
-            if (!meter.out()) boost(instance, std::move(order), seed, meter, draft, by, patience, raise);
+            if (meter.out()) return false;  // before memory is touched
+            draft = best;
+            boost(instance, std::move(order), seed, meter, draft, by, patience, raise);
             return true;
           }};
 }
