@@ -14,10 +14,11 @@ bool Machine::thrashes() const {
          static_cast<double>(replay_ns) > options.thrash_limit * static_cast<double>(window_ops_ns);
 }
 
-void Machine::tick() {
-  constexpr std::size_t kLooks = 4;  // at records, an op: more than an op makes
+void Machine::tick(std::size_t made) {
   if (replaying_here() > 0) return;
-  residency.bury_dead(kLooks);
+  // More than were made, as some of those looked at live; and the more, the more there are, so that the dead
+  // are never most of them for long.
+  residency.bury_dead(2 + 2 * made + book.size() / 256);
   // Counted from an iteration's first op, so that steady iterations are swept alike.
   const std::uint64_t ops = op_number - iteration_began;
   if (ops == 0 || ops % kSweepEvery != 0) return;

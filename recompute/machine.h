@@ -36,9 +36,9 @@ struct Machine {
 
   /// True if more was recomputed in the present window than options.thrash_limit allows.
   [[nodiscard]] bool thrashes() const;
-  /// After each op: forgets some of what is dead, and every so many ops of an iteration sweeps; now and then
-  /// a new window of the thrash guard begins.
-  void tick();
+  /// After each op, which made so many storages: forgets some of what is dead, and every so many ops of an
+  /// iteration sweeps; now and then a new window of the thrash guard begins.
+  void tick(std::size_t made);
   /// If torch's settings changed, recipes would not give the same bits any more: brings all back, under the
   /// settings of old, and forgets them.
   void check_environment();

@@ -267,7 +267,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   }
   recipe_.reset();  // under the lock
   unlock();
-  machine_.tick();
+  machine_.tick(made_.size());
 }
 
 void OpCall::add_results(c10::ArrayRef<c10::IValue> results) {
