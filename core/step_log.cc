@@ -29,6 +29,7 @@ Status check_roles(const StepLog& log, std::size_t index) {
 Status StepLog::validate() const {
   if (Status status = trace.validate(); !status) return status;
   if (stays.size() != trace.buffers.size()) return invalid("not every buffer has its reason to stay");
+  if (pinned_from.size() != trace.buffers.size()) return invalid("not every buffer says when it is pinned");
   if (roles.size() != trace.values.size()) return invalid("not every value has its role");
   if (signatures.size() != trace.ops.size() || replay_extra.size() != trace.ops.size())
     return invalid("not every op has its signature");

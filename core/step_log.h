@@ -40,6 +40,7 @@ enum class ValueRole : std::uint8_t {
 struct StepLog {
   Trace trace;
   std::vector<Stay> stays;                ///< by buffer
+  std::vector<OpId> pinned_from;          ///< by buffer: from this op on it stays; kNoOp: it never has to
   std::vector<ValueRole> roles;           ///< by Trace::values
   std::vector<std::uint64_t> signatures;  ///< by op: what it is and the geometry of its arguments
   std::vector<Bytes> replay_extra;        ///< by op: bytes that running it again takes besides its workspace

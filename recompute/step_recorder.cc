@@ -18,20 +18,29 @@ std::uint32_t StepRecorder::track(StorageRecord& record, std::uint64_t birth, st
   const auto [at, fresh] = by_serial_.try_emplace(record.serial, static_cast<std::uint32_t>(tracked_.size()));
   if (!fresh) return at->second;
   tracked_.push_back({&record, record.impl, record.serial, record.bytes, birth, kNever.value(), 0, maker,
-                      record.pinned || record.exposed, false});
+                      false, kNoMaker, false});
   alive_.push_back(at->second);
   return at->second;
 }
 
-void StepRecorder::notice_deaths() {
+// What an op pins that reads it is evictable until then; what is pinned between ops would have to come back
+// between them.
+void StepRecorder::notice_deaths(std::span<const Argument> arguments) {
   tick_ += kTick;
-  std::erase_if(alive_, [this](std::uint32_t index) {
+  std::erase_if(alive_, [&](std::uint32_t index) {
     Tracked& tracked = tracked_[index];
     if (tracked.impl.expired()) {
       tracked.death = tick_;
       return true;
     }
-    tracked.pinned = tracked.pinned || tracked.record->pinned || tracked.record->exposed;
+    const bool pinned = tracked.record->pinned || tracked.record->exposed;
+    if (!pinned || tracked.pinned || tracked.pinned_from != kNoMaker) return false;
+    const auto is_it = [&](const Argument& argument) { return argument.record == tracked.record; };
+    if (std::any_of(arguments.begin(), arguments.end(), is_it)) {
+      tracked.pinned_from = static_cast<std::uint32_t>(calls_.size());
+    } else {
+      tracked.pinned = true;
+    }
     return false;
   });
 }
@@ -44,7 +53,7 @@ std::uint32_t StepRecorder::name_of(const std::string& name) {
 
 std::uint32_t StepRecorder::begin_op(const std::string& name, std::uint64_t signature, std::uint32_t flags,
                                      std::span<const Argument> arguments) {
-  notice_deaths();
+  notice_deaths(arguments);
   Call call{};
   for (const Argument& argument : arguments) {
     const std::uint32_t tracked = track(*argument.record, 0, kNoMaker);
@@ -206,6 +215,7 @@ Result<StepLog> StepRecorder::finish() {
     const Row& row = all[number];
     log.trace.buffers.push_back(row.buffer);
     log.stays.push_back(row.stay);
+    log.pinned_from.push_back(row.tracked == kNoMaker ? kNoOp : OpId(tracked_[row.tracked].pinned_from));
     if (row.tracked == kNoMaker) continue;
     numbers[row.tracked] = number;
     if (tracked_[row.tracked].maker != kNoMaker) log.made.emplace_back(number);

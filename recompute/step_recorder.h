@@ -52,9 +52,10 @@ class StepRecorder {
     std::uint64_t birth;
     std::uint64_t death;
     std::uint32_t version;
-    std::uint32_t maker;  ///< op, or kNoOp's value
-    bool pinned;
-    bool made_again;  ///< some version has a recipe
+    std::uint32_t maker;        ///< op, or kNoOp's value
+    bool pinned;                ///< at a time when no op asked for it
+    std::uint32_t pinned_from;  ///< the op at which it was pinned
+    bool made_again;            ///< some version has a recipe
   };
   struct Slot {
     std::uint32_t tracked;
@@ -70,7 +71,7 @@ class StepRecorder {
   };
 
   std::uint32_t track(StorageRecord& record, std::uint64_t birth, std::uint32_t maker);
-  void notice_deaths();
+  void notice_deaths(std::span<const Argument> arguments = {});
   void note_workspace(Call& call, std::uint64_t made_bytes);
   std::uint32_t name_of(const std::string& name);
   [[nodiscard]] Stay stay_of(const Tracked& tracked) const;

@@ -63,8 +63,8 @@ bool Model::materialised(std::uint32_t value) const {
 }
 
 bool Model::may_evict(std::uint32_t buffer) const {
-  return graph_.buffers[buffer].may_go && is_here(buffer) && locks_[buffer] == 0 &&
-         graph_.buffers[buffer].bytes > 0 && recipe_[current_[buffer]] != 0;
+  return graph_.buffers[buffer].may_go && op_ < graph_.buffers[buffer].pinned_from && is_here(buffer) &&
+         locks_[buffer] == 0 && graph_.buffers[buffer].bytes > 0 && recipe_[current_[buffer]] != 0;
 }
 
 bool Model::is_lost(std::uint32_t value) {

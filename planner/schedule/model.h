@@ -69,6 +69,8 @@ class Model {
   /// The buffers that must come back before this value's bytes change, in order of number.
   [[nodiscard]] std::vector<std::uint32_t> dependents(std::uint32_t value) const;
 
+  /// This op is the next to begin.
+  void come_to(std::uint32_t op) { op_ = op; }
   void birth(std::uint32_t buffer);
   void death(std::uint32_t buffer);
   /// An op begins: what it uses may not be evicted until it ends.
@@ -115,6 +117,7 @@ class Model {
   std::uint64_t work_ = 0;
   std::vector<std::uint64_t> stamp_of_value_, stamp_of_op_;
   std::uint64_t stamp_ = 0;
+  std::uint32_t op_ = 0;
   std::uint64_t clock_ = 0;
   std::uint64_t held_ = 0;
   std::uint64_t peak_ = 0;

@@ -25,8 +25,8 @@ class Builder {
   void add_buffers() {
     for (std::uint32_t index = 0; index < log_.trace.buffers.size(); ++index) {
       const Buffer& buffer = log_.trace.buffers[index];
-      graph_.buffers.push_back(
-          {buffer.rounded.value(), kNone, log_.stays[index] == Stay::kMayGo, buffer.preexisting});
+      graph_.buffers.push_back({buffer.rounded.value(), kNone, log_.stays[index] == Stay::kMayGo,
+                                log_.pinned_from[index].value(), buffer.preexisting});
       graph_.first_value.push_back(value_of({BufferId(index), 0}));
     }
     for (std::uint32_t ordinal = 0; ordinal < log_.made.size(); ++ordinal)

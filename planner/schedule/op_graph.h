@@ -38,6 +38,7 @@ struct OpGraph {
     std::uint64_t bytes = 0;
     std::uint32_t ordinal = kNone;  ///< in StepLog::made
     bool may_go = false;
+    std::uint32_t pinned_from = kNone;  ///< op
     bool from_before = false;
   };
   enum class EventKind : std::uint8_t { kDeath, kBirth, kBegin, kEnd };

@@ -35,6 +35,7 @@ Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<S
         model.end(event.index);
         break;
       case OpGraph::EventKind::kBegin:
+        model.come_to(event.index);
         for (; next < steps.size() && steps[next].op == event.index; ++next) {
           const Step& step = steps[next];
           if (step.kind == ActionKind::kRematerialize) {

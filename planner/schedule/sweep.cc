@@ -82,6 +82,7 @@ class Sweeper {
 
   bool begin(std::uint32_t op) {
     op_ = op;
+    model_.come_to(op);
     restored_.clear();
     model_.lock(op);
     for (const OpGraph::Use& use : graph_.inputs(op)) {

@@ -173,7 +173,8 @@ class Walk {
     State& state = buffers_[b];
     if (action.kind == ActionKind::kRematerialize) return bring_back(b, name);
     if (action.kind != ActionKind::kEvict) throw Broken{name + ": its kind is not one of a schedule"};
-    if (log_.stays[b] != Stay::kMayGo) throw Broken{name + ": its buffer must stay"};
+    if (log_.stays[b] != Stay::kMayGo || action.op >= log_.pinned_from[b].value())
+      throw Broken{name + ": its buffer must stay"};
     if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
     if (state.users > 0) throw Broken{name + ": its buffer is in use"};
     verdicts_.assign(homes_.size(), kUnknown);

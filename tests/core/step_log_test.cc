@@ -28,6 +28,7 @@ StepLog sound_log() {
   log.trace.values = {{BufferId(0), 0}, {BufferId(1), 0}};
   log.trace.end = Tick(4);
   log.stays = {Stay::kBefore, Stay::kMayGo};
+  log.pinned_from = {kNoOp, kNoOp};
   log.roles = {ValueRole::kRead, ValueRole::kMade};
   log.signatures = {7};
   log.replay_extra = {Bytes(0)};
@@ -56,6 +57,7 @@ TEST_P(StepLogRule, IsFoundWhenBroken) {
 const Violation kViolations[] = {
     {"Trace", [](StepLog& l) { l.trace.ops[0].name = 5; }, "its name is not in the trace"},
     {"Stays", [](StepLog& l) { l.stays.pop_back(); }, "reason to stay"},
+    {"Pinned", [](StepLog& l) { l.pinned_from.pop_back(); }, "when it is pinned"},
     {"Roles", [](StepLog& l) { l.roles.pop_back(); }, "its role"},
     {"Signatures", [](StepLog& l) { l.signatures.clear(); }, "its signature"},
     {"Extras", [](StepLog& l) { l.replay_extra.clear(); }, "its signature"},

@@ -14,6 +14,7 @@ std::uint32_t LogBuilder::add(std::uint64_t granules, Stay stay, bool preexistin
   buffer.preexisting = preexisting;
   log_.trace.buffers.push_back(buffer);
   log_.stays.push_back(stay);
+  log_.pinned_from.push_back(kNoOp);
   versions_.push_back(0);
   return static_cast<std::uint32_t>(versions_.size() - 1);
 }
@@ -200,6 +201,7 @@ StepLog random_log(std::uint64_t seed, std::uint32_t ops) {
     // An op that changes a leaf has no recipe, as in the runtime.
     const bool recipe = below(5) != 0;
     const auto made = log.op(inputs, outputs, {1 + below(9), below(3), below(2), recipe});
+    if (below(6) == 0) log.pin(inputs[0].buffer);
     alive.insert(alive.end(), made.begin(), made.end());
     if (alive.size() > 2 && below(2) == 0) {
       const std::uint64_t at = below(alive.size());

@@ -37,7 +37,11 @@ class LogBuilder {
   std::uint32_t op(const std::vector<std::uint32_t>& reads, std::uint64_t granules,
                    std::uint64_t cost_us = 10);
   void free(std::uint32_t buffer);
-  void pin(std::uint32_t buffer) { log_.stays[buffer] = Stay::kPinned; }
+  /// The latest op pins what it reads.
+  void pin(std::uint32_t buffer) {
+    if (log_.pinned_from[buffer] == kNoOp)
+      log_.pinned_from[buffer] = OpId(static_cast<std::uint32_t>(log_.trace.ops.size() - 1));
+  }
   /// What is still alive survives. Always valid.
   StepLog build();
 

@@ -306,6 +306,24 @@ TEST_F(PlantedFault, TooMuchHeld) {
   expect_found("bytes are held");
 }
 
+TEST(Validator, FindsAnEvictionOfWhatIsPinnedByNow) {
+  LogBuilder log;
+  const std::uint32_t value = log.op({log.before(1)}, 4);
+  log.op({value}, 1);
+  log.pin(value);
+  log.op({value}, 1);
+  log.free(value);
+  const StepLog built = log.build();
+  Schedule schedule;
+  schedule.signatures = built.signatures;
+  schedule.actions = {{ActionKind::kEvict, 1, 0}};
+  EXPECT_FALSE(validate_schedule(built, schedule, kPlenty).ok());
+  schedule.actions = {{ActionKind::kEvict, 2, 0}};
+  const Result<Verdict> late = validate_schedule(built, schedule, kPlenty);
+  ASSERT_FALSE(late.ok());
+  EXPECT_NE(late.error().message.find("must stay"), std::string::npos);
+}
+
 TEST(Validator, FindsALostLeaf) {
   LogBuilder log;
   const std::uint32_t weight = log.before(1);
