@@ -16,6 +16,13 @@ from tests.budget.runs import ITERATIONS, differences, run, under  # noqa: E402
 
 PERCENTS = (75, 50, 33)
 MIB = 1 << 20
+HEAD = f"""# Jobs under a budget
+
+Made by `python benchmarks/budget_matrix.py`; {ITERATIONS} iterations each on the CPU, one thread. *Peak*: what the job's
+tensors hold without a budget. *Bits*: losses, gradients, parameters, buffers, optimizer and RNG state against the plain
+job. *Recomputed*: host time of ops run again over that of the job's own. *Resident*: rise of the process's resident size,
+plain, then at those of 50 % and 33 % that ended (there the limit stood from the first allocation on).
+""".splitlines()
 
 
 def cell(plain: dict, left: dict) -> str:
@@ -45,13 +52,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one job only")
     arguments = parser.parse_args()
     names = arguments.jobs[:1] if arguments.quick else arguments.jobs
-    lines = ["# Jobs under a budget", "",
-             f"Made by `python benchmarks/budget_matrix.py`; {ITERATIONS} iterations each on the CPU, one thread. *Peak*: what the "
-             "job's tensors hold without", "a budget. *Bits*: losses, gradients, parameters, buffers, optimizer and RNG state against "
-             "the plain job. *Recomputed*: host", "time of ops run again over that of the job's own. *Resident*: rise of the "
-             "process's resident size, plain, then at those of", "50 % and 33 % that ended (there the limit stood from the first "
-             "allocation on).", "",
-             "| job | peak, MiB | at 75 % | at 50 % | at 33 % | resident, MiB |", "|---|---|---|---|---|---|"]
+    lines = [*HEAD, "| job | peak, MiB | at 75 % | at 50 % | at 33 % | resident, MiB |", "|---|---|---|---|---|---|"]
     for name in names:
         lines.append(row(name))
         print(lines[-1], flush=True)

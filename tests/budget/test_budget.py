@@ -12,9 +12,10 @@ from tests.budget.jobs import JOBS
 from tests.budget.runs import differences, run, under
 from tests.python.doors import python
 
-# What these jobs can be held to, as the table of docs/results/budget.md says.
-REACHED = {"deep_perceptron": (75, 50, 33), "wide_convolutions": (75, 50, 33), "small_gpt": (75, 50, 33),
-           "torch_encoder": (75, 50, 33), "gpt_dropout": (75, 50), "unet": (75, 50), "densenet": (75,), "lstm": (75,)}
+# Percents that these jobs were seen to run at; the others may end in an out-of-memory error.
+REACHED = {"deep_perceptron": (75, 50, 33), "wide_perceptron": (75, 50, 33), "wide_convolutions": (75, 50, 33),
+           "small_gpt": (75, 50, 33), "torch_encoder": (75, 50, 33), "gpt_dropout": (75, 50), "unet": (75, 50),
+           "densenet": (75,), "lstm": (75,)}
 SHORT = ("deep_perceptron", "torch_encoder", "unet")
 NAMES = list(JOBS) if os.environ.get("STOWAGE_BUDGET_JOBS") == "all" else SHORT
 RESIDENT_EXTRA = 24 << 20  # what a job's process takes beside tensors: code, kernels' scratch, recipes; 5 to 17 MB

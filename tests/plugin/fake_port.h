@@ -38,6 +38,9 @@ class FakePort final : public DevicePort {
     return !open_.contains(fence);
   }
 
+  Ledger* ledger() override { return counted ? &count : nullptr; }
+  Bytes decommit(void*, Bytes bytes) override { return bytes; }
+
   void pass_fences() {
     const std::lock_guard lock(mutex_);
     open_.clear();
@@ -59,6 +62,8 @@ class FakePort final : public DevicePort {
   }
 
   bool no_memory = false;
+  bool counted = false;  ///< there is a ledger, which holds what the test and the arena put there
+  Ledger count;
   int maps = 0;
   int releases = 0;
   int parts = 0;

@@ -1,0 +1,148 @@
+// A session under a budget: when it stops recording, when a plan is refused, and what it gives up for a
+// request.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "plugin/rescue.h"
+#include "tests/plugin/fake_port.h"
+
+namespace stowage::plugin {
+namespace {
+
+struct FakeRuntime {
+  bool installed = false;
+  bool guarded = false;
+  std::uint64_t evictions = 0;
+} runtime;
+
+constexpr RescueDriver kFake{[] {
+                               runtime.installed = true;
+                               return Status();
+                             },
+                             [] { runtime.installed = false; },
+                             [] {},
+                             [](Bytes, DeviceKind) { return false; },
+                             [](Bytes, Bytes, DeviceKind) { return std::string("nothing is left"); },
+                             [] {
+                               RescueCounts counts;
+                               counts.evictions = runtime.evictions;
+                               return counts;
+                             }};
+
+class SessionBudget : public ::testing::Test {
+ protected:
+  SessionBudget() {
+    runtime = {};
+    set_rescue_driver(&kFake);
+    set_guard_placer([](int place) {
+      runtime.guarded = place == 1;
+      return 0;
+    });
+    port_.counted = true;
+  }
+  ~SessionBudget() override {
+    set_rescue_driver(nullptr);
+    set_guard_placer(nullptr);
+  }
+  static Settings settings(const char* budget) {
+    Settings settings;
+    settings.budget = *Budget::parse(budget);
+    settings.record_ops = false;
+    settings.plan_wait_ms = 60'000;
+    return settings;
+  }
+  static void iterate(FakeJob& job, int times) {
+    for (int i = 0; i < times; ++i) job.iterate();
+  }
+  FakePort port_;
+};
+
+TEST_F(SessionBudget, ThatFitsIsPlannedAndTheRuntimeIsTakenOut) {
+  Session session(port_, settings("1MiB"));
+  EXPECT_TRUE(runtime.installed && runtime.guarded);
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  EXPECT_EQ(session.state(), SessionState::kPlanned);
+  EXPECT_FALSE(runtime.installed || runtime.guarded);
+  EXPECT_EQ(port_.count.held(), session.arena_bytes());
+  EXPECT_TRUE(port_.count.limited());
+  session.stop();
+  EXPECT_FALSE(port_.count.limited());
+}
+
+TEST_F(SessionBudget, WhoseArenaHasNoRoomIsHeldWithoutAPlanAndSaysWhy) {
+  port_.count.take(Bytes(1'000'000));
+  Session session(port_, settings("1010000"));
+  FakeJob job(port_, session);
+  iterate(job, 40);
+  EXPECT_EQ(session.state(), SessionState::kRescuing);
+  EXPECT_TRUE(runtime.installed);
+  EXPECT_EQ(port_.maps, 0);
+  const auto report = nlohmann::json::parse(session.report_json());
+  EXPECT_EQ(report["state"], "rescuing");
+  EXPECT_NE(report["reason"].get<std::string>().find("does not fit"), std::string::npos);
+  EXPECT_EQ(report["budget"]["limit_bytes"], 1010000);
+}
+
+TEST_F(SessionBudget, EvictingIterationsEndRecordingAndCalmOnesBeginItAgain) {
+  Session session(port_, settings("1MiB"));
+  FakeJob job(port_, session);
+  for (int i = 0; i < 3; ++i) {
+    ++runtime.evictions;
+    job.iterate();
+  }
+  EXPECT_EQ(session.state(), SessionState::kRescuing);
+  ++runtime.evictions;
+  iterate(job, 16);
+  EXPECT_EQ(session.state(), SessionState::kRescuing);
+  iterate(job, 1);
+  EXPECT_EQ(session.state(), SessionState::kRecording);
+  iterate(job, 6);
+  EXPECT_EQ(session.state(), SessionState::kPlanned);
+}
+
+TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
+  Session session(port_, settings("100000"));
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  ASSERT_EQ(session.state(), SessionState::kPlanned);
+  void* const used = session.try_allocate(Bytes(1000), StreamId(0));
+  ASSERT_NE(used, nullptr);
+  const Bytes wanted(99'000);
+  EXPECT_FALSE(port_.count.try_take(wanted));
+  EXPECT_TRUE(session.make_room(wanted));
+  EXPECT_EQ(port_.count.held(), Bytes(1024));
+  EXPECT_EQ(session.try_allocate(Bytes(2000), StreamId(0)), nullptr);
+  EXPECT_TRUE(session.free(used));
+  session.on_mark(MarkSource::kOptimizer);
+  EXPECT_EQ(session.state(), SessionState::kRecording);
+  EXPECT_TRUE(runtime.installed);
+  EXPECT_TRUE(session.make_room(Bytes(200'000)));  // the last block's place
+  EXPECT_EQ(port_.count.held(), Bytes(0));
+  EXPECT_FALSE(session.make_room(Bytes(200'000)));
+  EXPECT_NE(session.explain_shortage(Bytes(200'000)).find("nothing is left"), std::string::npos);
+}
+
+TEST_F(SessionBudget, OfItsOwnPeakIsALimitAfterTwoIterations) {
+  Session session(port_, settings("50%"));
+  FakeJob job(port_, session);
+  port_.count.take(Bytes(8000));
+  job.iterate();
+  EXPECT_FALSE(port_.count.limited());
+  port_.count.give(Bytes(6000));
+  job.iterate();
+  EXPECT_EQ(port_.count.limit(), Bytes(4000));
+}
+
+TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {
+  port_.counted = false;
+  Session session(port_, settings("1MiB"));
+  EXPECT_FALSE(runtime.installed);
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  EXPECT_EQ(session.state(), SessionState::kPlanned);
+}
+
+}  // namespace
+}  // namespace stowage::plugin
