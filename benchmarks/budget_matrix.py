@@ -22,7 +22,7 @@ Made by `python benchmarks/budget_matrix.py`; {ITERATIONS} iterations each on th
 tensors hold without a budget. *Bits*: losses, gradients, parameters, buffers, optimizer and RNG state against the plain
 job. *Recomputed*: host time of ops run again over that of the job's own. *Resident*: rise of the process's resident size,
 plain, then at those of 50 % and 33 % that ended (there the limit stood from the first allocation on).
-""".splitlines()
+""".split("\n")
 
 
 def cell(plain: dict, left: dict) -> str:
