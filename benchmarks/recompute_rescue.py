@@ -176,7 +176,8 @@ which activations are most of what is held (as where memory is short), under a h
 of all that the plain job holds at most, parameters and optimizer state included. Time of an iteration against plain
 = 1 + recomputation + bookkeeping; then the ops that ran again an iteration. Processor time of the
 thread; plain and rescued iterations take turns in one process. Goal:
-at 66 % a total of 1.30, at 50 % of 1.60, bookkeeping 0.05. The last column is the smallest share that ran, among {tried}.
+at 66 % a total of 1.30, at 50 % of 1.60, bookkeeping 0.05.
+The last column is the smallest share that ran, among {tried}.
 
 {paired.table([("job", "plain peak", *(f"{s:.0%}" for s in SHARES), "least"), *rows])}
 
