@@ -32,7 +32,7 @@ struct PlanOptions {
 };
 
 /// Plans the trace's steady window. Errors: kUnplannable (drops, no steady window, damaged lifetimes),
-/// kCancelled, kTimeout (over before the first placement), kInvalidPlan (the independent validator rejected
+/// kCancelled, kInvalidPlan (the independent validator rejected
 /// our own result: a defect, contained), kOutOfMemory (host), kInvalidArgument (an option outside its
 /// bounds).
 Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, const std::stop_token& stop = {});

@@ -1,7 +1,10 @@
 #include "planner/placement/greedy.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "planner/placement/boost.h"
 #include "planner/placement/fold.h"
@@ -131,23 +134,60 @@ std::uint64_t goal_of(const Problem& problem, const Instance& instance, bool las
   return problem.capacity && last ? std::max(goal, problem.capacity->value()) : goal;
 }
 
-std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options) {
-  const std::vector<Member> members = first_round(instance, options);
+/// The first round in two, so that the near-linear members' result can be shown before the others begin.
+struct FirstRound {
+  std::vector<Member> quick;
+  std::vector<Member> slow;
+};
+
+FirstRound split(std::vector<Member> members, const Instance& instance, const GreedyOptions& options) {
+  const bool cut = instance.flat() && instance.pieces.size() >= kWorthFolding;
+  const std::size_t near_linear = cut ? (options.online ? 1 : 0) + (options.folding ? 1 : 0) : 0;
+  FirstRound round{std::move(members), {}};
+  if (near_linear == 0 || near_linear >= round.quick.size()) return round;
+  const auto from = round.quick.begin() + static_cast<std::ptrdiff_t>(near_linear);
+  round.slow.assign(std::make_move_iterator(from), std::make_move_iterator(round.quick.end()));
+  round.quick.erase(from, round.quick.end());
+  return round;
+}
+
+/// Runs members and takes their result over if it is lower. False if there is none.
+bool run_and_take(const Instance& instance, const std::vector<Member>& members, const GreedyOptions& options,
+                  std::uint64_t work, const Privileged& privileged, Placed& placed) {
+  auto result =
+      run_portfolio(instance, members, options.limits, work / members.size(), privileged, options.threads);
+  if (!result) return false;
+  placed.work += result->work;
+  if (!placed.draft.offsets.empty() && result->draft.height >= placed.draft.height) return true;
+  placed.draft = std::move(result->draft);
+  placed.technique = members[result->winner].name;
+  return true;
+}
+
+using OnQuick = std::function<void(const Placed&)>;
+
+std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options,
+                                  const OnQuick& on_quick) {
+  std::vector<Member> all = first_round(instance, options);
   const std::uint64_t limit = options.limits.work_limit;
-  auto first = run_portfolio(instance, members, options.limits, limit / members.size(),
-                             instance.flat() ? kUnlimited : 1, options.threads);
-  if (!first) return std::nullopt;
-  Placed placed{std::move(first->draft), members[first->winner].name, first->work};
-  if (placed.draft.height <= instance.low_enough() || !options.boosting || options.limits.over())
-    return placed;
+  const std::uint64_t share = limit / all.size();
+  const FirstRound first = split(std::move(all), instance, options);
+  const std::size_t quick = first.quick.size(), unlimited = instance.flat() ? kUnlimited : 1;
+  const auto over = [&](const Placed& placed) {
+    return placed.draft.height <= instance.low_enough() || options.limits.over();
+  };
+  Placed placed;
+  if (!run_and_take(instance, first.quick, options, share * quick, {unlimited, 1}, placed))
+    return std::nullopt;
+  if (!first.slow.empty() && !over(placed)) {
+    if (on_quick) on_quick(placed);
+    run_and_take(instance, first.slow, options, share * first.slow.size(),
+                 {unlimited - std::min(unlimited, quick), 0}, placed);
+  }
+  if (!options.boosting || over(placed)) return placed;
   const std::uint64_t left = limit > placed.work ? limit - placed.work : 0;
-  const std::vector<Member> boosters = second_round(instance, placed.draft, options);
-  auto second = run_portfolio(instance, boosters, options.limits, left / boosters.size(), 0, options.threads);
-  if (!second) return placed;
-  placed.work += second->work;
-  if (second->draft.height >= placed.draft.height) return placed;
-  placed.draft = std::move(second->draft);
-  placed.technique = boosters[second->winner].name;
+  const Draft best = placed.draft;  // stays as it is while boosters read it
+  run_and_take(instance, second_round(instance, best, options), options, left, {}, placed);
   return placed;
 }
 
@@ -215,11 +255,7 @@ std::vector<Instance> instances_of(const Problem& problem, const std::vector<std
   return instances;
 }
 
-Error over(const GreedyOptions& options) {
-  if (options.limits.stop.stop_requested()) return Error{ErrorCode::kCancelled, "placement was cancelled"};
-  return Error{ErrorCode::kTimeout,
-               "placement ran out of time before its first result; raise the time limit"};
-}
+Error cancelled() { return Error{ErrorCode::kCancelled, "placement was cancelled"}; }
 
 /// What lower_bound() says, from the instances.
 Bytes least_height(const Problem& problem, const std::vector<Instance>& instances) {
@@ -238,6 +274,20 @@ void place_given(const Problem& problem, Solution& solution) {
   }
 }
 
+/// Puts in what was placed of one class.
+void put_in(const Instance& instance, const Placed& placed, Solution& solution) {
+  for (std::size_t p = 0; p < instance.pieces.size(); ++p)
+    solution.offsets[instance.pieces[p].item] = Offset(placed.draft.offsets[p]);
+  if (solution.technique.empty()) solution.technique = placed.technique;
+  solution.work += placed.work;
+}
+
+void complete(const Problem& problem, Solution& solution) {
+  solution.height = height_of(problem, solution.offsets);
+  if (solution.technique.empty()) solution.technique = "given";
+  solution.proved_optimal = solution.height == solution.lower_bound;
+}
+
 }  // namespace
 
 Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& options) {
@@ -246,30 +296,33 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   place_given(problem, solution);
   const std::vector<std::uint32_t> classes = stream_classes(problem);
   std::vector<Instance> instances = instances_of(problem, classes, options.limits);
-  if (options.limits.stopped()) return over(options);
+  if (options.limits.stopped()) return cancelled();
   GreedyOptions own = options;
   own.limits.work_limit = options.limits.work_limit / std::max<std::size_t>(classes.size(), 1);
-  if (options.limits.stopped()) return over(options);
+  if (options.limits.stopped()) return cancelled();
   solution.lower_bound = least_height(problem, instances);
   std::vector<std::uint32_t> done;
   for (Instance& instance : instances) {
     hold_ranges(instance, held_by_others(problem, solution, done, instance.stream_class));
     instance.goal = goal_of(problem, instance, &instance == &instances.back(), options);
     if (Status status = check_obstacles(instance, options.limits); !status) return status.error();
-    if (options.limits.stopped()) return over(options);
+    if (options.limits.stopped()) return cancelled();
     done.push_back(instance.stream_class);
     if (instance.pieces.empty()) continue;
-    const auto placed = place_class(instance, own);
-    if (!placed) return over(options);
-    for (std::size_t p = 0; p < instance.pieces.size(); ++p) {
-      solution.offsets[instance.pieces[p].item] = Offset(placed->draft.offsets[p]);
+    OnQuick on_quick;
+    if (options.on_first && classes.size() == 1) {
+      on_quick = [&](const Placed& quick) {
+        Solution first = solution;
+        put_in(instance, quick, first);
+        complete(problem, first);
+        options.on_first(first);
+      };
     }
-    if (solution.technique.empty()) solution.technique = placed->technique;
-    solution.work += placed->work;
+    const auto placed = place_class(instance, own, on_quick);
+    if (!placed) return cancelled();
+    put_in(instance, *placed, solution);
   }
-  solution.height = height_of(problem, solution.offsets);
-  if (solution.technique.empty()) solution.technique = "given";
-  solution.proved_optimal = solution.height == solution.lower_bound;
+  complete(problem, solution);
   return solution;
 }
 

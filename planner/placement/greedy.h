@@ -13,6 +13,8 @@
 // Thread safety: reentrant. May be called inside a TBB task.
 #pragma once
 
+#include <functional>
+
 #include "planner/placement/problem.h"
 #include "planner/placement/work.h"
 
@@ -32,11 +34,14 @@ struct GreedyOptions {
   /// Rounds of boosting without progress after which a member gives up; a tenth of it among obstacles, where
   /// the bound is out of reach as a rule and a round is dear.
   int patience = 250;
+  /// Called in the calling thread, where there is one stream class, time is cut and the bound not reached:
+  /// with what the online order and the cut one have found, before the slower ones begin. May be empty.
+  std::function<void(const Solution&)> on_first;
   std::size_t orders = 5;  ///< how many orders each placer tries in the first round; at least 1
 };
 
-/// Places all items. Errors: kInvalidArgument (check_problem, or fixed items overlap), kCancelled, kTimeout
-/// (over before the first draft was complete). The result is to be checked with validator.h before it is
+/// Places all items. Errors: kInvalidArgument (check_problem, or fixed items overlap), kCancelled. A
+/// deadline does not cut the first draft. The result is to be checked with validator.h before it is
 /// used.
 Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& options);
 

@@ -4,6 +4,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <system_error>
 
@@ -59,14 +60,17 @@ void for_each_rank(std::uint32_t count, int threads, const std::function<void(st
 }
 
 std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std::vector<Member>& members,
-                                             const Limits& limits, std::uint64_t share, std::size_t unlimited,
-                                             int threads) {
+                                             const Limits& limits, std::uint64_t share,
+                                             const Privileged& privileged, int threads) {
   if (members.empty()) return std::nullopt;
   Race race{std::numeric_limits<std::uint32_t>::max()};
   std::vector<Outcome> outcomes(members.size());
+  Limits patient = limits;
+  patient.deadline = std::chrono::steady_clock::time_point::max();
   for_each_rank(static_cast<std::uint32_t>(members.size()), threads, [&](std::uint32_t rank) {
-    if (race.load(std::memory_order_relaxed) < rank) return;
-    WorkMeter meter(limits, rank < unlimited ? kNoHeight : share, race, rank);
+    const Limits& own = rank < privileged.patient ? patient : limits;
+    if (race.load(std::memory_order_relaxed) < rank || own.over()) return;
+    WorkMeter meter(own, rank < privileged.unlimited ? kNoHeight : share, race, rank);
     if (!members[rank].run(meter, outcomes[rank].draft)) outcomes[rank].draft.offsets.clear();
     outcomes[rank].work = meter.used();
     if (outcomes[rank].height() <= instance.low_enough()) lower_to(race, rank);

@@ -27,12 +27,18 @@ struct PortfolioResult {
   std::uint64_t work = 0;  ///< of the members up to the winner, or of all if the bound was not reached
 };
 
+/// Which members go on although the limits are over: all but a stop.
+struct Privileged {
+  std::size_t unlimited = 0;  ///< so many, from the first one on, have no work limit
+  std::size_t patient = 0;    ///< so many have no deadline
+};
+
 /// The least height of all members, of equals the one that stands first. Empty if none has a result. `share`
-/// is each member's work limit, which the first `unlimited` are not held to. A member that reaches the
-/// instance's low_enough() stops those ranked after it.
+/// is each member's work limit, to which the privileged are not held. A member that reaches the instance's
+/// low_enough() stops those ranked after it.
 std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std::vector<Member>& members,
-                                             const Limits& limits, std::uint64_t share, std::size_t unlimited,
-                                             int threads);
+                                             const Limits& limits, std::uint64_t share,
+                                             const Privileged& privileged, int threads);
 
 /// Calls body(0 .. count-1), in parallel where threads can be had; `threads` as in GreedyOptions.
 void for_each_rank(std::uint32_t count, int threads, const std::function<void(std::uint32_t)>& body);

@@ -97,13 +97,28 @@ class Solver {
     greedy.limits = limits_;
     greedy.threads = options_.threads;
     greedy.boosting = options_.techniques.boosting && !exact_comes_first();
+    greedy.on_first = [this](const Solution& first) { show_first(first); };
     Result<Solution> placed = place_greedily(problem_, greedy);
     if (!placed) return placed.error();
+    if (has_first() && (placed->height >= best_.height || seconds_left() < validation_s_)) {
+      best_.work = placed->work;
+      return {};
+    }
     if (Status status = validate_placement(problem_, *placed, limits_); !status) return status.error();
     best_ = *std::move(placed);
     show();
     return {};
   }
+
+  /// A large problem's quick placement: what there is if the time ends before a better one is validated too.
+  void show_first(const Solution& first) {
+    const Clock::time_point begun = Clock::now();
+    if (!validate_placement(problem_, first, limits_)) return;
+    validation_s_ = std::chrono::duration<double>(Clock::now() - begun).count();
+    best_ = first;
+    show();
+  }
+  [[nodiscard]] bool has_first() const { return !best_.offsets.empty(); }
 
   /// Small problems are for exact search, which boosting would only hold up, if improve() can use it.
   [[nodiscard]] bool exact_comes_first() const {
@@ -244,6 +259,7 @@ class Solver {
   const PlaceOptions& options_;
   Limits limits_;
   Solution best_;
+  double validation_s_ = 0;  ///< what validating the first placement took
   bool impossible_ = false;  ///< it is proved that the capacity has no placement
 };
 

@@ -49,8 +49,7 @@ struct PlaceOptions {
 /// Places all items; the result is validated. Where the problem has a capacity and none was found that fits
 /// it, the result is the lowest placement, above the capacity, with `conflict` if it is proved that none
 /// fits. Errors: kInvalidArgument (options out of their bounds, check_problem, or fixed items overlap),
-/// kCancelled, kTimeout (over before the first placement), kInvalidPlan (the validator rejected our own
-/// result: a defect, contained).
+/// kCancelled, kInvalidPlan (the validator rejected our own result: a defect, contained).
 [[nodiscard]] Result<Solution> place(const Problem& problem, const PlaceOptions& options);
 
 /// True if the solution is within the problem's capacity, or the problem has none.

@@ -1,10 +1,10 @@
 #include "planner/placement/validator.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -76,39 +76,30 @@ Status check_gaps(const Problem& problem) {
   return {};
 }
 
-/// An item uses the addresses [low, high).
+/// An item uses the addresses [low, high) during [begin, end).
 struct Use {
   std::uint64_t low, high;
+  std::uint64_t begin, end;
   std::size_t item;
 };
 
-/// A use begins or ends. Ends sort before begins, since stretches are half-open.
-struct Event {
-  std::uint64_t time;
-  std::uint32_t use;
-  bool begins;
-  friend bool operator<(const Event& a, const Event& b) {
-    return std::tie(a.time, a.begins, a.use) < std::tie(b.time, b.begins, b.use);
-  }
-};
+/// A use begins or ends: twice its index, and one more if it begins.
+using Event = std::uint32_t;
 
-/// All that is used, and when.
-struct Account {
-  std::vector<Use> uses;
-  std::vector<Event> events;
-};
+bool begins(Event event) { return event % 2 != 0; }
+
+std::uint64_t time_of(const std::vector<Use>& uses, Event event) {
+  const Use& use = uses[event / 2];
+  return begins(event) ? use.begin : use.end;
+}
 
 /// Notes that `item` uses its bytes [lower, upper) during [from, to) of the unwrapped axis.
 void add_use(const Problem& problem, const Solution& solution, std::size_t item, std::uint64_t from,
-             std::uint64_t to, std::uint64_t lower, std::uint64_t upper, Account& account) {
+             std::uint64_t to, std::uint64_t lower, std::uint64_t upper, std::vector<Use>& uses) {
   if (from >= to || lower >= upper) return;
   const std::uint64_t base = solution.offsets[item].value();
   const auto add = [&](std::uint64_t begin, std::uint64_t end) {
-    if (begin == end) return;
-    const auto use = static_cast<std::uint32_t>(account.uses.size());
-    account.uses.push_back({base + lower, base + upper, item});
-    account.events.push_back({begin, use, true});
-    account.events.push_back({end, use, false});
+    if (begin != end) uses.push_back({base + lower, base + upper, begin, end, item});
   };
   const std::uint64_t period = problem.period;
   if (period == 0 || to <= period) {
@@ -121,13 +112,12 @@ void add_use(const Problem& problem, const Solution& solution, std::size_t item,
   }
 }
 
-/// Each item's life cut at its gaps; events in no order.
+/// All that is used: each item's life cut at its gaps.
 Status take_account(const Problem& problem, const Solution& solution, const Limits& limits,
-                    Account& account) {
-  const std::size_t uses = problem.items.size() + 2 * problem.gaps.size();
-  if (uses > std::numeric_limits<std::uint32_t>::max() / 2) return rejected("it has too many items");
-  account.uses.reserve(uses);
-  account.events.reserve(2 * uses);
+                    std::vector<Use>& uses) {
+  const std::size_t most = 2 * (problem.items.size() + 2 * problem.gaps.size());
+  if (most > std::numeric_limits<Event>::max() / 2) return rejected("it has too many items");
+  uses.reserve(most / 2);
   std::size_t g = 0;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     if (i % kLookEvery == 0 && limits.stopped()) return cancelled();
@@ -135,30 +125,73 @@ Status take_account(const Problem& problem, const Solution& solution, const Limi
     std::uint64_t from = item.birth;
     for (; g < problem.gaps.size() && problem.gaps[g].item == i; ++g) {
       const Gap& gap = problem.gaps[g];
-      add_use(problem, solution, i, from, gap.begin, 0, item.size.value(), account);
-      add_use(problem, solution, i, gap.begin, gap.end, gap.lower.value(), gap.upper.value(), account);
+      add_use(problem, solution, i, from, gap.begin, 0, item.size.value(), uses);
+      add_use(problem, solution, i, gap.begin, gap.end, gap.lower.value(), gap.upper.value(), uses);
       from = gap.end;
     }
-    add_use(problem, solution, i, from, item.death, 0, item.size.value(), account);
+    add_use(problem, solution, i, from, item.death, 0, item.size.value(), uses);
   }
   return {};
 }
 
+/// The events of times that lie close together, counted; empty after a stop. Requires: uses, all of whose
+/// times lie in [origin, origin + length].
+std::vector<Event> counted_events(const std::vector<Use>& uses, std::uint64_t origin, std::uint64_t length,
+                                  const Limits& limits) {
+  std::vector<Event> from(2 * length + 3, 0);  // ends of a time, then its begins
+  const auto slot = [&](Event event) {
+    return 2 * (time_of(uses, event) - origin) + (begins(event) ? 1 : 0);
+  };
+  const auto count = static_cast<Event>(2 * uses.size());
+  for (Event event = 0; event < count; ++event) {
+    if (event % (4 * kLookEvery) == 0 && limits.stopped()) return {};
+    ++from[slot(event) + 1];
+  }
+  for (std::size_t i = 1; i < from.size(); ++i) {
+    if (i % (16 * kLookEvery) == 0 && limits.stopped()) return {};
+    from[i] += from[i - 1];
+  }
+  std::vector<Event> events(count);
+  for (Event event = 0; event < count; ++event) {
+    if (event % (4 * kLookEvery) == 0 && limits.stopped()) return {};
+    events[from[slot(event)]++] = event;
+  }
+  return events;
+}
+
+/// All events in order of time, ends before begins, since stretches are half-open; empty after a stop.
+std::vector<Event> events_of(const std::vector<Use>& uses, const Limits& limits) {
+  constexpr std::uint64_t kSpread = 8;  // ticks for each event, up to which counting is the cheaper
+  if (uses.empty()) return {};
+  std::uint64_t least = uses.front().begin, most = least;
+  for (const Use& use : uses) least = std::min(least, use.begin), most = std::max(most, use.end);
+  if ((most - least) / kSpread < uses.size()) return counted_events(uses, least, most - least, limits);
+  std::vector<Event> events(2 * uses.size());
+  std::iota(events.begin(), events.end(), Event{0});
+  const auto before = [&uses](Event a, Event b) {
+    return std::tuple(time_of(uses, a), begins(a), a) < std::tuple(time_of(uses, b), begins(b), b);
+  };
+  if (!sort_unless(events, before, [&] { return limits.stopped(); })) return {};
+  return events;
+}
+
 /// Keeps the addresses in use, disjoint, by where they begin; each newcomer is compared with its two
 /// neighbours.
-Status sweep_time(const Account& account, const Limits& limits) {
+Status sweep_time(const std::vector<Use>& uses, const Limits& limits) {
+  const std::vector<Event> events = events_of(uses, limits);
+  if (events.size() != 2 * uses.size()) return cancelled();
   std::map<std::uint64_t, const Use*> live;
   std::size_t seen = 0;
-  for (const Event& event : account.events) {
+  for (Event event : events) {
     if (seen++ % kLookEvery == 0 && limits.stopped()) return cancelled();
-    const Use& use = account.uses[event.use];
-    if (!event.begins) {
+    const Use& use = uses[event / 2];
+    if (!begins(event)) {
       live.erase(use.low);
       continue;
     }
     const auto shared = [&](const Use& other) {
       return rejected(name(use.item) + " and " + name(other.item) + " share bytes at time " +
-                      std::to_string(event.time));
+                      std::to_string(use.begin));
     };
     const auto above = live.lower_bound(use.low);
     if (above != live.end() && above->first < use.high) return shared(*above->second);
@@ -216,15 +249,14 @@ Status validate_placement(const Problem& problem, const Solution& solution, cons
   if (Status status = check_height(problem, solution); !status) return status;
   const auto stopped = [&] { return limits.stopped(); };
   if (stopped()) return cancelled();
-  Account account;
-  if (Status status = take_account(problem, solution, limits, account); !status) return status;
-  if (!sort_unless(account.events, std::less<>(), stopped)) return cancelled();
-  if (Status status = sweep_time(account, limits); !status) return status;
+  std::vector<Use> uses;
+  if (Status status = take_account(problem, solution, limits, uses); !status) return status;
+  if (Status status = sweep_time(uses, limits); !status) return status;
   if (!has_streams(problem)) return {};
   const auto lower = [](const Use& a, const Use& b) { return a.low < b.low; };
-  if (!sort_unless(account.uses, lower, stopped)) return cancelled();
-  if (Status status = sweep_addresses(problem, account.uses); !status) return status;
-  return check_regions(problem, account.uses);
+  if (!sort_unless(uses, lower, stopped)) return cancelled();
+  if (Status status = sweep_addresses(problem, uses); !status) return status;
+  return check_regions(problem, uses);
 }
 
 Status validate(const Problem& problem, const Solution& solution) {

@@ -7,6 +7,7 @@
 #include "planner/placement/greedy.h"
 #include "planner/placement/online.h"
 #include "planner/placement/overlap.h"
+#include "planner/placement/solve.h"
 #include "planner/placement/validator.h"
 #include "tests/planner/problems.h"
 #include "tests/planner/training_traces.h"
@@ -203,6 +204,42 @@ TEST(GivingWay, LeavesNoTwoThatMeet) {
       for (const Claim& b : claims) EXPECT_FALSE(stays(a) && stays(b) && meet(a, b));
     }
   }
+}
+
+/// Shown placements, as the validator and the heights say.
+std::vector<Solution> shown_by(const Problem& problem, PlaceOptions options) {
+  std::vector<Solution> shown;
+  options.on_better = [&](const Solution& better) { shown.push_back(better); };
+  const auto solution = place(problem, options);
+  EXPECT_TRUE(solution.ok()) << (solution.ok() ? "" : solution.error().message);
+  for (const Solution& better : shown) {
+    const Status status = validate_placement(problem, better);
+    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  }
+  EXPECT_TRUE(!shown.empty() && solution.ok() && shown.back().height == solution->height);
+  return shown;
+}
+
+TEST(Place, ATimeLimitNeverCutsTheFirstPlacement) {
+  PlaceOptions options;
+  options.time_limit_s = 1e-9;
+  EXPECT_EQ(shown_by(problem_of(gpt_in_micro_batches(30'000, 24, true)), options).size(), 1u);
+  std::mt19937_64 random(3);
+  Shape shape;
+  shape.items = 500;
+  Problem fixed = random_problem(shape, random);
+  fix_some(fixed, stacked(fixed), random);
+  EXPECT_EQ(shown_by(fixed, options).size(), 1u);
+}
+
+TEST(Place, ALargeProblemShowsAQuickPlacementBeforeTheSlowOnesBegin) {
+  PlaceOptions options;
+  options.work_limit = 100'000'000;
+  const std::vector<Solution> shown = shown_by(problem_of(gpt_in_micro_batches(30'000, 24, false)), options);
+  ASSERT_GE(shown.size(), 2u);
+  EXPECT_TRUE(shown[0].technique == "online best-fit" || shown[0].technique == "folded lowest-first")
+      << shown[0].technique;
+  for (std::size_t i = 1; i < shown.size(); ++i) EXPECT_LT(shown[i].height, shown[i - 1].height);
 }
 
 }  // namespace
