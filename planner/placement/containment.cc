@@ -9,6 +9,7 @@ namespace stowage::planner::placement {
 Containment::Containment(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter)
     : ranks_(instance.ranks) {
   points_.reserve(order.size());
+  meter.look_now();
   for (std::uint32_t position = 0; position < order.size() && meter.spend(1); ++position) {
     const Life& life = instance.pieces[order[position]].life;
     points_.push_back({life.begin, life.end + life.wrapped_end, position});
@@ -18,7 +19,7 @@ Containment::Containment(const Instance& instance, std::span<const std::uint32_t
   std::size_t leaves = 1;
   while (leaves * kLeaf < points_.size()) leaves *= 2;
   nodes_.resize(2 * leaves);
-  if (meter.out()) return;
+  if (!meter.look_now()) return;
   build(1, 0, static_cast<std::uint32_t>(points_.size()), true, meter);
   if (!meter.out()) list_starters(instance, order, meter);
 }
@@ -26,10 +27,12 @@ Containment::Containment(const Instance& instance, std::span<const std::uint32_t
 void Containment::list_starters(const Instance& instance, std::span<const std::uint32_t> order,
                                 WorkMeter& meter) {
   starters_from_.assign(ranks_ + 2, 0);
+  if (!meter.look_now()) return;
   for (const Piece& piece : instance.pieces) ++starters_from_[piece.life.begin + 2];
   if (!meter.spend(2 * instance.pieces.size())) return;
   for (std::size_t rank = 2; rank < starters_from_.size(); ++rank)
     starters_from_[rank] += starters_from_[rank - 1];
+  if (!meter.look_now()) return;
   starters_.resize(order.size());
   starter_of_.resize(order.size());
   for (std::uint32_t position = 0; position < order.size() && meter.spend(1); ++position) {
@@ -43,10 +46,12 @@ void Containment::list_starters(const Instance& instance, std::span<const std::u
 void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t last, bool by_begin,
                         WorkMeter& meter) {
   if (!meter.spend(last - first)) return;
-  const bool long_one = last - first > kSortStretch && node == 1;
-  if (long_one && !sort_unless(
-                      points_, [](const Point& a, const Point& b) { return a.begin < b.begin; },
-                      [&meter] { return !meter.spend(kSortStretch); }))
+  // Long nodes are halved as the sort by begin has left them: no selection among so many is needed.
+  const bool long_one = last - first > kSortStretch;
+  if (long_one && node == 1 &&
+      !sort_unless(
+          points_, [](const Point& a, const Point& b) { return a.begin < b.begin; },
+          [&meter] { return !meter.spend(kSortStretch); }))
     return;
   Node& self = nodes_[node];
   self = {first, last, kNone, 0, kNone, 0, kNone};
@@ -62,8 +67,8 @@ void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t l
                        [by_begin](const Point& a, const Point& b) {
                          return (by_begin ? a.begin < b.begin : a.end < b.end);
                        });
-    build(2 * node, first, middle, !by_begin, meter);
-    build(2 * node + 1, middle, last, !by_begin, meter);
+    build(2 * node, first, middle, !by_begin || long_one, meter);
+    build(2 * node + 1, middle, last, !by_begin || long_one, meter);
   }
   for (std::uint32_t i = first; i < last; ++i) {
     self.min_begin = std::min(self.min_begin, points_[i].begin);

@@ -52,16 +52,19 @@ bool sort_by_keys(std::vector<std::uint32_t>& order, const std::vector<std::uint
   }
   std::uint64_t differ = 0;
   for (std::uint32_t i : order) differ |= key_of[i] ^ key_of[order.front()];
+  if (!meter.look_now()) return false;
   std::vector<std::uint32_t> sorted(order.size());
   for (unsigned shift = 0; shift < 64; shift += kBits) {
     if (((differ >> shift) & kMask) == 0) continue;
     if (!meter.spend(2 * order.size())) return false;
     std::array<std::uint32_t, kMask + 1> from{};
     for (std::uint32_t i : order) ++from[(key_of[i] >> shift) & kMask];
+    if (!meter.look_now()) return false;
     std::uint32_t before = 0;
     for (std::uint32_t& count : from) before += std::exchange(count, before);
     for (std::uint32_t i : order) sorted[from[(key_of[i] >> shift) & kMask]++] = i;
     order.swap(sorted);
+    if (!meter.look_now()) return false;
   }
   return true;
 }

@@ -180,7 +180,7 @@ std::optional<Placed> place_class(const Instance& instance, const GreedyOptions&
   if (!run_and_take(instance, first.quick, options, share * quick, {unlimited, 1}, placed))
     return std::nullopt;
   if (!first.slow.empty() && !over(placed)) {
-    if (on_quick) on_quick(placed);
+    if (on_quick && !options.limits.stopped()) on_quick(placed);
     run_and_take(instance, first.slow, options, share * first.slow.size(),
                  {unlimited - std::min(unlimited, quick), 0}, placed);
   }
@@ -315,11 +315,11 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
         Solution first = solution;
         put_in(instance, quick, first);
         complete(problem, first);
-        options.on_first(first);
+        if (!options.limits.stopped()) options.on_first(first);
       };
     }
     const auto placed = place_class(instance, own, on_quick);
-    if (!placed) return cancelled();
+    if (!placed || options.limits.stopped()) return cancelled();
     put_in(instance, *placed, solution);
   }
   complete(problem, solution);

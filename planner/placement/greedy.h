@@ -36,7 +36,7 @@ struct GreedyOptions {
   int patience = 250;
   /// Called in the calling thread, where there is one stream class, time is cut and the bound not reached:
   /// with what the online order and the cut one have found, before the slower ones begin. May be empty.
-  std::function<void(const Solution&)> on_first;
+  std::function<void(const Solution&)> on_first{};
   std::size_t orders = 5;  ///< how many orders each placer tries in the first round; at least 1
 };
 

@@ -7,6 +7,8 @@
 namespace stowage::planner::placement {
 namespace {
 
+constexpr std::size_t kLookEvery = 1u << 15;  ///< items
+
 bool wraps(const Problem& problem, const Item& item) {
   return problem.period != 0 && item.death > problem.period;
 }
@@ -62,7 +64,9 @@ TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class, const Limit
   const auto add = [&](std::uint64_t begin, std::uint64_t end) {
     times.insert(times.end(), {fold(problem, begin), fold(problem, end)});
   };
+  std::size_t seen = 0;
   for (const Item& item : problem.items) {
+    if (seen++ % kLookEvery == 0 && limits.stopped()) break;
     if (item.stream_class != stream_class || !occupies(item)) continue;
     add(item.birth, item.death);
     if (wraps(problem, item)) times.insert(times.end(), {0, problem.period});
@@ -179,13 +183,13 @@ void hold_ranges(Instance& instance, std::span<const AddressRange> taken) {
 
 Instance build_instance(const Problem& problem, std::uint32_t stream_class,
                         std::span<const AddressRange> taken, const Limits& limits) {
-  constexpr std::size_t kLookEvery = 1u << 16;  // items
   Instance instance;
   instance.stream_class = stream_class;
   if (limits.stopped()) return instance;
   const TimeAxis axis = axis_of(problem, stream_class, limits);
   instance.ranks = axis.count() - 1;
   const bool alone = problem.regions.empty() && stream_classes(problem).size() == 1;
+  if (alone) instance.pieces.reserve(problem.items.size());
   std::size_t next_gap = 0;
   std::vector<Part> parts;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {

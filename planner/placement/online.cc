@@ -109,10 +109,12 @@ bool place_online(const Instance& instance, WorkMeter& meter, Draft& draft) {
   for (std::uint32_t i = 0; i < instance.pieces.size(); ++i) {
     if (always(instance.pieces[i])) place(i);
   }
+  if (!meter.look_now()) return draft.offsets.clear(), false;
   std::vector<std::uint32_t> born_from, dying_from;
   const auto born = by_rank(instance, born_from, [](const Piece& piece) { return piece.life.begin; });
   if (!meter.spend(4 * instance.pieces.size())) return draft.offsets.clear(), false;
   const auto dying = by_rank(instance, dying_from, [](const Piece& piece) { return piece.life.end; });
+  if (!meter.look_now()) return draft.offsets.clear(), false;
   for (std::uint32_t rank = 0; rank < instance.ranks; ++rank) {
     for (std::uint32_t d = dying_from[rank]; d < dying_from[rank + 1]; ++d) {
       const Piece& piece = instance.pieces[dying[d]];

@@ -167,8 +167,10 @@ class Solver {
       return take(std::move(better));
     };
     Draft draft;
+    draft.offsets.reserve(instance.pieces.size());
     for (const Piece& piece : instance.pieces) draft.offsets.push_back(best_.offsets[piece.item].value());
     draft.height = instance_height(instance, draft);
+    if (limits_.stopped()) return;
     const Refined refined = placement::refine(instance, std::move(draft), refine);
     best_.work += refined.work;
     impossible_ = refined.impossible;

@@ -138,6 +138,7 @@ Status take_account(const Problem& problem, const Solution& solution, const Limi
 /// times lie in [origin, origin + length].
 std::vector<Event> counted_events(const std::vector<Use>& uses, std::uint64_t origin, std::uint64_t length,
                                   const Limits& limits) {
+  if (limits.stopped()) return {};
   std::vector<Event> from(2 * length + 3, 0);  // ends of a time, then its begins
   const auto slot = [&](Event event) {
     return 2 * (time_of(uses, event) - origin) + (begins(event) ? 1 : 0);
@@ -164,7 +165,10 @@ std::vector<Event> events_of(const std::vector<Use>& uses, const Limits& limits)
   constexpr std::uint64_t kSpread = 8;  // ticks for each event, up to which counting is the cheaper
   if (uses.empty()) return {};
   std::uint64_t least = uses.front().begin, most = least;
-  for (const Use& use : uses) least = std::min(least, use.begin), most = std::max(most, use.end);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (i % (4 * kLookEvery) == 0 && limits.stopped()) return {};
+    least = std::min(least, uses[i].begin), most = std::max(most, uses[i].end);
+  }
   if ((most - least) / kSpread < uses.size()) return counted_events(uses, least, most - least, limits);
   std::vector<Event> events(2 * uses.size());
   std::iota(events.begin(), events.end(), Event{0});

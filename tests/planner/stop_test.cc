@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <string>
 
+#include "planner/lifetimes.h"
 #include "planner/placement/csv.h"
 #include "planner/placement/solve.h"
 #include "planner/placement/validator.h"
 #include "tests/planner/problems.h"
+#include "tests/planner/training_traces.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -57,6 +59,7 @@ std::vector<Case> cases() {
   shape.classes = 3;
   shape.odd_alignment = 0.4;
   add("streams", random_problem(shape, random));
+  add("cut", find_lifetimes(training_trace(gpt_in_micro_batches(60'000, 24, false)))->problem);
   return all;
 }
 
