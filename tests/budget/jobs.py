@@ -1,10 +1,11 @@
-"""The jobs that budgets are tested with: those of tests/recompute with larger batches, so that activations are most of what
-they hold, and three of their own."""
+"""The jobs that budgets are tested with: those of tests/recompute with larger batches, and each of their kinds once more so
+deep that activations are most of what it holds (DEEP)."""
 
 import torch
 from torch import nn
 
 from tests.recompute import jobs
+from tests.zoo.unet import UNet
 
 LARGER = 16  # times the batch of tests/recompute, where eviction is forced and size does not matter
 _supervised = jobs._supervised
@@ -69,3 +70,289 @@ def wide_perceptron():
     """Tensors of 4 MiB and kernels without scratch, so that the system's count of pages tells what tensors hold."""
     model = nn.Sequential(*(layer for _ in range(12) for layer in (nn.Linear(64, 64), nn.GELU())))
     return _supervised(model, torch.randn(16384, 64), torch.randint(64, (16384,)), _sgd(model))
+
+
+# -- the kinds of jobs of tests/recompute, deep enough that what one op needs is a small part of all activations -----
+
+def _deep_convolutions(depth: int = 10, width: int = 16) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(True),
+                         *(nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(True))
+                           for _ in range(depth - 1)), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
+def _images(batch: int, side: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.randn(batch, 3, side, side), torch.randint(5, (batch,))
+
+
+def _deep_language(model: nn.Module, batch: int = 16, length: int = 48) -> jobs.Trainer:
+    ids = torch.randint(23, (batch, length))
+    return _supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+
+
+@_job
+def deep_channels_last():
+    images, labels = _images(8, 48)
+    return _supervised(_deep_convolutions().to(memory_format=torch.channels_last),
+                       images.to(memory_format=torch.channels_last), labels)
+
+
+@_job
+def large_resnet18():
+    return _supervised(jobs.JOBS["resnet18"]().modules[0], *_images(16, 96))
+
+
+@_job
+def large_unet():
+    images, _ = _images(4, 64)
+    return _supervised(UNet(8, 3), images, (images[:, 0] > 0).long())
+
+
+@_job
+def large_densenet():
+    from torchvision.models import DenseNet
+    model = DenseNet(growth_rate=4, block_config=(4, 4, 4), num_init_features=8, bn_size=2, drop_rate=0.1, num_classes=5)
+    return _supervised(model, *_images(16, 64))
+
+
+@_job
+def deep_gpt():
+    return _deep_language(jobs._Transformer(causal=True, tied=False, width=32, layers=5))
+
+
+@_job
+def deep_bert():
+    return _deep_language(jobs._Transformer(causal=False, tied=False, width=32, layers=5))
+
+
+@_job
+def deep_lstm():
+    class Lstm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(23, 16), nn.Linear(16, 23)
+            self.lstm = nn.LSTM(16, 16, 6, batch_first=True, dropout=0.2)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.head(self.lstm(self.embed(ids))[0])
+    return _deep_language(Lstm(), batch=64, length=32)
+
+
+@_job
+def deep_gan():
+    width, batch = 32, 2048
+    generator = nn.Sequential(*(layer for _ in range(8)
+                                for layer in (nn.Linear(width, width), nn.BatchNorm1d(width), nn.ReLU(True))))
+    critic = nn.Sequential(*(layer for _ in range(8)
+                             for layer in (nn.Linear(width, width), nn.LeakyReLU(0.2, True), nn.Dropout(0.2))),
+                           nn.Linear(width, 1))
+    optimizers = [torch.optim.Adam(part.parameters(), lr=1e-3) for part in (generator, critic)]
+    real = torch.randn(batch, width)
+    judge = nn.functional.binary_cross_entropy_with_logits
+
+    def step(_: int) -> list[float]:
+        fake = generator(torch.randn(batch, width))
+        optimizers[1].zero_grad()
+        told = judge(critic(real), torch.ones(batch, 1)) + judge(critic(fake.detach()), torch.zeros(batch, 1))
+        told.backward()
+        optimizers[1].step()
+        optimizers[0].zero_grad()
+        fooled = judge(critic(fake), torch.ones(batch, 1))
+        fooled.backward()
+        optimizers[0].step()
+        return [told.item(), fooled.item()]
+    return jobs.Trainer([generator, critic], optimizers, step)
+
+
+@_job
+def deep_accumulation():
+    model = _deep_convolutions()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    batches = [_images(4, 48) for _ in range(3)]
+
+    def step(_: int) -> list[float]:
+        optimizer.zero_grad()
+        losses = []
+        for images, labels in batches:
+            loss = nn.functional.cross_entropy(model(images), labels) / len(batches)
+            loss.backward()
+            losses.append(loss.item())
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        return losses
+    return jobs.Trainer([model], [optimizer], step)
+
+
+@_job
+def deep_autocast():
+    model = jobs._Transformer(causal=True, tied=True, width=32, layers=5)
+    ids = torch.randint(23, (16, 48))
+    optimizer = _sgd(model)
+
+    def step(_: int) -> list[float]:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = jobs._token_loss(model(ids), ids.roll(-1, 1))
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return jobs.Trainer([model], [optimizer], step)
+
+
+@_job
+def deep_custom_function():
+    """A function of its own after every fourth layer: what is computed inside such a function stays."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(32, 32) for _ in range(12))
+            self.scale = nn.Parameter(torch.ones(1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for at, layer in enumerate(self.layers):
+                x = jobs._Swish.apply(layer(x), self.scale) if at % 4 == 0 else nn.functional.gelu(layer(x))
+            return x
+    model = Net()
+    return _supervised(model, torch.randn(2048, 32), torch.randint(32, (2048,)), _sgd(model))
+
+
+@_job
+def deep_double_backward():
+    model = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(32, 32), nn.Softplus())), nn.Linear(32, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    data = torch.randn(2048, 32)
+
+    def step(_: int) -> list[float]:
+        optimizer.zero_grad()
+        inputs = data.clone().requires_grad_()
+        out = model(inputs).mean()
+        (slope,) = torch.autograd.grad(out, inputs, create_graph=True)
+        penalty = (slope.norm(dim=1) - 1).square().mean()
+        penalty.backward(retain_graph=True)
+        (out * 0.01).backward()
+        optimizer.step()
+        return [penalty.item(), out.item()]
+    return jobs.Trainer([model], [optimizer], step)
+
+
+class _PartlyCheckpointed(jobs._PartlyCheckpointed):
+    def block(self, x: torch.Tensor, layer: int) -> torch.Tensor:
+        return super().block(x, layer) if layer < 2 else jobs._Transformer.block(self, x, layer)
+
+
+@_job
+def deep_checkpoint():
+    """Two of six layers under torch.utils.checkpoint, one in either of its ways."""
+    return _deep_language(_PartlyCheckpointed(causal=True, tied=False, width=32, layers=6))
+
+
+@_job
+def deep_hooks():
+    model = _deep_convolutions()
+    seen: list[float] = []
+    for layer in (model[1], model[4], model[7]):
+        layer.register_forward_hook(lambda module, inputs, output: seen.append(output.detach().abs().mean().item()))
+    model[0].weight.register_hook(lambda gradient: gradient * 0.9)
+    kept: list[torch.Tensor] = []
+    model[6].register_forward_hook(lambda module, inputs, output: kept.append(output))
+    trainer = _supervised(model, *_images(8, 48))
+    plain_step = trainer.step
+
+    def step(iteration: int) -> list[float]:
+        losses = plain_step(iteration)
+        losses += [*seen, kept[-1].sum().item()]
+        seen.clear()
+        del kept[:-1]
+        return losses
+    trainer.step = step
+    return trainer
+
+
+@_job
+def deep_in_place_and_views():
+    layers = nn.ModuleList(nn.Linear(32, 32) for _ in range(8))
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.05, foreach=True)
+    data = torch.randn(1024, 32)
+
+    def step(_: int) -> list[float]:
+        optimizer.zero_grad()
+        x = data
+        for layer in layers:
+            y = torch.relu(layer(x)).clone()
+            y[:, ::2] *= 0.5
+            y[1:3] = y[3:5].detach() + 1
+            z = y.t()[2:20].unsqueeze(0).expand(2, 18, 1024).contiguous()
+            x = y.add_(z.mean((0, 1))[:, None])
+        spectrum = torch.fft.rfft(x.reshape(2, -1))
+        loss = spectrum.abs().mean() + x[torch.tensor([0, 2, 4])].sin().sum()
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return jobs.Trainer([layers], [optimizer], step)
+
+
+# -- what else a job does beside training steps ---------------------------------------------------------------------
+
+class _Numbers(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 8192
+
+    def __getitem__(self, at: int) -> tuple[torch.Tensor, int]:
+        return torch.arange(at, at + 64) % 17 / 17, at % 64
+
+
+def _perceptron() -> nn.Sequential:
+    return nn.Sequential(*(layer for _ in range(16) for layer in (nn.Linear(64, 64), nn.GELU(), nn.Dropout(0.1))))
+
+
+@_job
+def evaluated_perceptron():
+    """After every third step an evaluation of several batches without gradients."""
+    model = _perceptron()
+    trainer = _supervised(model, torch.randn(1024, 64), torch.randint(64, (1024,)), _sgd(model))
+    held_out = torch.randn(4, 1536, 64)
+    train = trainer.step
+
+    def step(iteration: int) -> list[float]:
+        losses = train(iteration)
+        if iteration % 3 == 2:
+            model.eval()
+            with torch.no_grad():
+                losses += [model(batch).logsumexp(1).mean().item() for batch in held_out]
+            model.train()
+        return losses
+    trainer.step = step
+    return trainer
+
+
+@_job
+def fed_by_workers():
+    """Batches from a DataLoader's two forked workers, which begin anew every fourth step."""
+    model = _perceptron()
+    optimizer = _sgd(model)
+    loader = torch.utils.data.DataLoader(_Numbers(), batch_size=2048, shuffle=True, num_workers=2,
+                                         multiprocessing_context="fork")
+    batches = iter(())
+
+    def step(_: int) -> list[float]:
+        nonlocal batches
+        batch = next(batches, None)
+        if batch is None:
+            batches = iter(loader)
+            batch = next(batches)
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(batch[0]), batch[1])
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return jobs.Trainer([model], [optimizer], step)
+
+
+DEEP = {
+    "MLP": "deep_perceptron", "MLP, tensors of 4 MiB": "wide_perceptron", "CNN, BN, in-place ReLU": "wide_convolutions",
+    "the same, channels last": "deep_channels_last", "ResNet-18": "large_resnet18", "U-Net": "large_unet",
+    "DenseNet": "large_densenet", "GPT, dropout": "deep_gpt", "BERT, attention dropout": "deep_bert", "LSTM": "deep_lstm",
+    "GAN, two optimizers": "deep_gan", "tied weights": "small_gpt", "gradient accumulation": "deep_accumulation",
+    "autocast bfloat16": "deep_autocast", "custom autograd.Function": "deep_custom_function",
+    "double backward, retain_graph": "deep_double_backward", "torch.utils.checkpoint in part": "deep_checkpoint",
+    "hooks that read": "deep_hooks", "in-place writes and views": "deep_in_place_and_views",
+    "evaluation in between": "evaluated_perceptron", "DataLoader's forked workers": "fed_by_workers"}

@@ -24,9 +24,9 @@ def run(*names: str, iterations: int = ITERATIONS, **settings: str) -> dict[str,
     return found
 
 
-def under(name: str, budget: str, **settings: str) -> dict:
+def under(name: str, budget: str, iterations: int = ITERATIONS, **settings: str) -> dict:
     """One job through the front door."""
-    return run(name, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET=budget, **settings)[name]
+    return run(name, iterations=iterations, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET=budget, **settings)[name]
 
 
 def differences(a: dict, b: dict) -> list[str]:

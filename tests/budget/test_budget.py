@@ -18,12 +18,17 @@ REACHED = {"deep_perceptron": (75, 50, 33), "wide_perceptron": (75, 50, 33), "wi
            "densenet": (75,), "lstm": (75,)}
 SHORT = ("deep_perceptron", "torch_encoder", "unet")
 NAMES = list(JOBS) if os.environ.get("STOWAGE_BUDGET_JOBS") == "all" else SHORT
+BESIDE = {"evaluated_perceptron": "6MiB", "fed_by_workers": "11MiB"}  # less than half of what they need
 RESIDENT_EXTRA = 24 << 20  # what a job's process takes beside tensors: code, kernels' scratch, recipes; 5 to 17 MB
 
 
 @functools.cache
-def plain() -> dict[str, dict]:
-    return run(*NAMES)
+def _plain() -> dict[str, dict]:
+    return run(*dict.fromkeys((*NAMES, *BESIDE)))
+
+
+def plain(name: str) -> dict:
+    return _plain()[name]
 
 
 @functools.cache
@@ -43,26 +48,37 @@ def test_the_same_bits_within_the_budget(name, percent):
         assert percent not in REACHED.get(name, ()), left["error"]
         assert "is used up" in left["error"] and "would do at this point" in left["error"]
         return
-    assert differences(plain()[name], left) == []
+    assert differences(plain(name), left) == []
     assert budget["peak_held_bytes"] <= budget["limit_bytes"] < own_peak
     assert budget["evictions"] > 0 and budget["refusals"] == 0
     assert left["report"]["state"] == "rescuing"
     assert left["stderr"] == ""
 
 
+@pytest.mark.parametrize(("name", "budget"), BESIDE.items())
+def test_what_a_job_does_beside_training_is_held_to_the_budget_too(name, budget):
+    """Evaluations without gradients, and batches from forked workers."""
+    left = under(name, budget)
+    assert left["error"] == "" and left["stderr"] == ""
+    assert differences(plain(name), left) == []
+    figures = left["report"]["budget"]
+    assert figures["evictions"] > 0 and figures["refusals"] == 0
+    assert figures["peak_held_bytes"] <= figures["limit_bytes"] == int(budget.removesuffix("MiB")) << 20
+
+
 @pytest.mark.parametrize("name", ("wide_perceptron", "wide_convolutions"))
 def test_the_systems_count_of_pages_stays_within_the_budget_too(name):
     """Tensors of 4 MiB each, and an amount from the start: nothing was ever held without a limit."""
-    own_peak = at_75(name)["report"]["budget"]["own_peak_bytes"]
+    own_peak = under(name, "75%", iterations=4)["report"]["budget"]["own_peak_bytes"]
     budget = own_peak * 40 // 100
-    left = under(name, str(budget))
+    left = under(name, str(budget), iterations=4)
     assert left["error"] == "" and left["report"]["budget"]["peak_held_bytes"] <= budget
     assert left["resident"] <= budget + RESIDENT_EXTRA < own_peak
 
 
 def test_a_job_that_fits_is_planned_and_nothing_watches_it():
     left = under("deep_perceptron", "1GiB", STOWAGE_PLAN_WAIT_MS="60000")
-    assert differences(run("deep_perceptron")["deep_perceptron"], left) == []
+    assert differences(plain("deep_perceptron"), left) == []
     report = left["report"]
     assert report["state"] == "planned" and report["last_iteration_misses"] == 0
     assert not report["budget"]["watching"]
