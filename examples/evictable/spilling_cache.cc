@@ -15,7 +15,7 @@
 
 #include "recompute/evictable.h"
 
-#define EXAMPLE_API extern "C" __attribute__((visibility("default")))
+#define STOWAGE_EXAMPLE_API extern "C" __attribute__((visibility("default")))
 
 namespace {
 
@@ -85,15 +85,17 @@ class SpillingCache {
 }  // namespace
 
 /// A cache of `bytes` bytes with that content; null where there is no memory.
-EXAMPLE_API void* cache_make(const void* content, std::size_t bytes) try {
+STOWAGE_EXAMPLE_API void* cache_make(const void* content, std::size_t bytes) try {
   return new SpillingCache(content, bytes);
 } catch (const std::exception&) {
   return nullptr;
 }
 /// Copies the content to `to`. 0 for success.
-EXAMPLE_API int cache_read(void* cache, void* to) {
+STOWAGE_EXAMPLE_API int cache_read(void* cache, void* to) {
   return static_cast<SpillingCache*>(cache)->read(to) ? 0 : 1;
 }
 /// How often it was moved to the host.
-EXAMPLE_API std::int64_t cache_spills(void* cache) { return static_cast<SpillingCache*>(cache)->spills(); }
-EXAMPLE_API void cache_free(void* cache) { delete static_cast<SpillingCache*>(cache); }
+STOWAGE_EXAMPLE_API std::int64_t cache_spills(void* cache) {
+  return static_cast<SpillingCache*>(cache)->spills();
+}
+STOWAGE_EXAMPLE_API void cache_free(void* cache) { delete static_cast<SpillingCache*>(cache); }
