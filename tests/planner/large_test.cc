@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "planner/lifetimes.h"
 #include "planner/placement/fold.h"
 #include "planner/placement/greedy.h"
+#include "planner/placement/offset_index.h"
 #include "planner/placement/online.h"
 #include "planner/placement/overlap.h"
 #include "planner/placement/solve.h"
@@ -240,6 +243,67 @@ TEST(Place, ALargeProblemShowsAQuickPlacementBeforeTheSlowOnesBegin) {
   EXPECT_TRUE(shown[0].technique == "online best-fit" || shown[0].technique == "folded lowest-first")
       << shown[0].technique;
   for (std::size_t i = 1; i < shown.size(); ++i) EXPECT_LT(shown[i].height, shown[i - 1].height);
+}
+
+/// What stands somewhere, for a comparison with each of them.
+struct Stood {
+  Life life;
+  std::uint64_t offset, size;
+};
+
+bool meet(const Life& a, const Life& b) {
+  const auto cross = [](std::uint32_t begin, std::uint32_t end, std::uint32_t from, std::uint32_t to) {
+    return begin < to && from < end;
+  };
+  return cross(a.begin, a.end, b.begin, b.end) || cross(0, a.wrapped_end, b.begin, b.end) ||
+         cross(a.begin, a.end, 0, b.wrapped_end) || (a.wrapped_end != 0 && b.wrapped_end != 0);
+}
+
+/// The lowest offset and the one in the tightest gap, by all that stands.
+std::pair<std::uint64_t, std::uint64_t> fits_by_all(std::vector<Stood>& all, const Piece& piece) {
+  std::sort(all.begin(), all.end(), [](const Stood& a, const Stood& b) { return a.offset < b.offset; });
+  std::uint64_t at = 0, tightest = 0, waste = ~std::uint64_t{0};
+  std::optional<std::uint64_t> lowest;
+  for (const Stood& stood : all) {
+    if (!meet(stood.life, piece.life)) continue;
+    if (stood.offset >= at + piece.size && stood.offset - at - piece.size < waste) {
+      tightest = at;
+      waste = stood.offset - at - piece.size;
+      if (!lowest) lowest = at;
+    }
+    at = std::max(at, align_up(stood.offset + stood.size, piece.alignment));
+  }
+  return {lowest.value_or(at), lowest ? tightest : at};
+}
+
+/// Short lives and long ones, wrapped and not, before and after there is a grid.
+TEST(OffsetIndex, FindsTheFitsThatACompleteComparisonFinds) {
+  constexpr std::uint32_t kRanks = 30'000;
+  std::mt19937_64 random(12);
+  OffsetIndex index(kRanks);
+  std::vector<Stood> all;
+  const auto drawn = [&] {
+    Piece piece;
+    const std::uint32_t length = 1 + random() % (random() % 8 == 0 ? kRanks : 60);
+    piece.life.begin = random() % kRanks;
+    piece.life.end = std::min(kRanks, piece.life.begin + length);
+    if (piece.life.begin + length > kRanks) piece.life.wrapped_end = piece.life.begin + length - kRanks;
+    piece.size = 1 + random() % 500;
+    piece.alignment = 1 + random() % 3;
+    return piece;
+  };
+  for (int i = 0; i < 6000; ++i) {
+    const Piece piece = drawn();
+    all.push_back({piece.life, random() % 20'000, piece.size});
+    index.insert(all.back().life, all.back().offset, all.back().size);
+    if (i % 60 != 0) continue;
+    const Piece asker = drawn();
+    std::uint64_t work = 0;
+    std::vector<Stood> sorted = all;
+    const auto [lowest, tightest] = fits_by_all(sorted, asker);
+    ASSERT_EQ(index.first_fit(asker, work), lowest) << i;
+    ASSERT_EQ(index.best_fit(asker, work), tightest) << i;
+  }
 }
 
 }  // namespace
