@@ -305,7 +305,9 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
   for (Instance& instance : instances) {
     hold_ranges(instance, held_by_others(problem, solution, done, instance.stream_class));
     instance.goal = goal_of(problem, instance, &instance == &instances.back(), options);
-    if (Status status = check_obstacles(instance, options.limits); !status) return status.error();
+    if (options.check_fixed) {
+      if (Status status = check_obstacles(instance, options.limits); !status) return status.error();
+    }
     if (options.limits.stopped()) return cancelled();
     done.push_back(instance.stream_class);
     if (instance.pieces.empty()) continue;

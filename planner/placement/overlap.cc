@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <numeric>
 #include <unordered_set>
 
 #include "planner/placement/long_sort.h"
@@ -57,31 +57,44 @@ class Sweep {
   std::unordered_set<std::uint32_t> gone_;
 };
 
+/// A claim begins or ends: twice its index, and one more if it begins.
+using Event = std::uint32_t;
+
+/// In order of time; at one time ends come first, and firm claims before others. Ranks are few, so they are
+/// counted. None after a stop.
+std::vector<Event> events_of(std::span<const Claim> claims, const Limits& limits) {
+  const auto key = [&](Event event) {
+    const Claim& claim = claims[event / 2];
+    const std::size_t begins = event % 2;
+    return 4 * std::size_t{begins != 0 ? claim.begin : claim.end} + 2 * begins + (claim.firm ? 0 : 1);
+  };
+  const auto for_events = [&](const auto& f) {
+    for (Event i = 0; i < claims.size() && (i % kSortStretch != 0 || !limits.stopped()); ++i) {
+      const Claim& claim = claims[i];
+      if (claim.begin < claim.end && claim.addresses.begin < claim.addresses.end) f(2 * i), f(2 * i + 1);
+    }
+  };
+  std::uint32_t ranks = 0;
+  for (const Claim& claim : claims) ranks = std::max(ranks, claim.end);
+  std::vector<Event> from(4 * std::size_t{ranks} + 5, 0);
+  for_events([&](Event event) { ++from[key(event) + 1]; });
+  std::partial_sum(from.begin(), from.end(), from.begin());
+  if (limits.stopped()) return {};
+  std::vector<Event> events(from.back());
+  for_events([&](Event event) { events[from[key(event)]++] = event; });
+  if (limits.stopped()) return {};
+  return events;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> giving_way(std::span<const Claim> claims, const Limits& limits) {
-  struct Event {
-    std::uint32_t rank;
-    bool begins;  // ends come first
-    std::uint32_t claim;
-  };
-  std::vector<Event> events;
-  events.reserve(2 * claims.size());
-  for (std::uint32_t i = 0; i < claims.size(); ++i) {
-    if (claims[i].begin >= claims[i].end || claims[i].addresses.begin >= claims[i].addresses.end) continue;
-    events.push_back({claims[i].begin, true, i});
-    events.push_back({claims[i].end, false, i});
-  }
-  const auto before = [&](const Event& a, const Event& b) {
-    return std::tuple(a.rank, a.begins, !claims[a.claim].firm, a.claim) <
-           std::tuple(b.rank, b.begins, !claims[b.claim].firm, b.claim);
-  };
-  if (!sort_unless(events, before, [&] { return limits.stopped(); })) return {};
+  const std::vector<Event> events = events_of(claims, limits);
   Sweep sweep(claims);
   std::size_t seen = 0;
-  for (const Event& event : events) {
+  for (const Event event : events) {
     if (++seen % kSortStretch == 0 && limits.stopped()) break;
-    event.begins ? sweep.begin(event.claim) : sweep.end(event.claim);
+    event % 2 != 0 ? sweep.begin(event / 2) : sweep.end(event / 2);
   }
   return sweep.gone();
 }

@@ -90,6 +90,28 @@ void add_stretch(std::uint64_t begin, std::uint64_t end, std::int64_t bytes, std
   changes.emplace_back(end, -bytes);
 }
 
+/// The most that the changes add up to. Those of one time count together: a gap that ends where another
+/// begins is no peak. Times that lie close together are counted, others sorted.
+std::int64_t peak_of(Changes& changes) {
+  constexpr std::uint64_t kSpread = 8;  // ticks for each change
+  if (changes.empty()) return 0;
+  std::uint64_t least = changes.front().first, most = least;
+  for (const auto& [time, bytes] : changes) least = std::min(least, time), most = std::max(most, time);
+  std::int64_t live = 0, peak = 0;
+  if ((most - least) / kSpread < changes.size()) {
+    std::vector<std::int64_t> at(most - least + 1, 0);
+    for (const auto& [time, bytes] : changes) at[time - least] += bytes;
+    for (std::int64_t bytes : at) peak = std::max(peak, live += bytes);
+    return peak;
+  }
+  std::sort(changes.begin(), changes.end());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    live += changes[i].second;
+    if (i + 1 == changes.size() || changes[i + 1].first != changes[i].first) peak = std::max(peak, live);
+  }
+  return peak;
+}
+
 }  // namespace
 
 Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
@@ -105,14 +127,7 @@ Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
     const auto spared = static_cast<std::int64_t>((item.size - (gap.upper - gap.lower)).value());
     add_stretch(gap.begin, gap.end, -spared, problem.period, changes);
   }
-  // Changes of one time count together: a gap that ends where another begins is no peak.
-  std::sort(changes.begin(), changes.end());
-  std::int64_t live = 0, peak = 0;
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    live += changes[i].second;
-    if (i + 1 == changes.size() || changes[i + 1].first != changes[i].first) peak = std::max(peak, live);
-  }
-  return Bytes(static_cast<std::uint64_t>(peak));
+  return Bytes(static_cast<std::uint64_t>(peak_of(changes)));
 }
 
 Bytes lower_bound(const Problem& problem) {

@@ -55,6 +55,9 @@ class Replanner {
   Replanner(const Problem& problem, const Kept& old, Bytes old_height, const ReplanOptions& options)
       : problem_(problem), old_(old), options_(options), bound_(lower_bound(problem)) {
     const double near = static_cast<double>(bound_.value()) * (1 + options.tolerance);
+    const auto fixed = [](const Item& item) { return item.fixed.has_value(); };
+    only_kept_ = problem.regions.empty() && stream_classes(problem).size() == 1 &&
+                 std::none_of(problem.items.begin(), problem.items.end(), fixed);
     good_ = std::max({bound_, old_height, Bytes(static_cast<std::uint64_t>(near))});
   }
 
@@ -71,6 +74,7 @@ class Replanner {
       if (!stable(i)) kept[i].reset();
     }
     attempt(kept, 3);
+    sound();
     return finish();
   }
 
@@ -137,6 +141,7 @@ class Replanner {
       problem.capacity = good_;
       greedy.boosting = greedy.best_fit = greedy.lowest_first = greedy.online = greedy.folding = false;
       greedy.orders = 1;
+      greedy.check_fixed = !only_kept_;  // else what_fits() saw to it
     }
     Result<Solution> placed = place_greedily(problem, greedy);
     if (!placed) {
@@ -146,16 +151,24 @@ class Replanner {
     placed->lower_bound = bound_;
     placed->proved_optimal = placed->height == bound_;
     if (best_ && best_->height <= placed->height) return;
-    if (Status status = validate_placement(problem_, *placed); !status) {
-      error_ = status.error();
-      return;
-    }
     best_ = *std::move(placed);
     step_ = step;
   }
 
-  [[nodiscard]] bool done() const {
-    return (best_ && best_->height <= good_) || options_.greedy.limits.over();
+  /// True if the best one will do, and holds; one that does not is dropped.
+  bool done() {
+    if (!(best_ && best_->height <= good_) && !options_.greedy.limits.over()) return false;
+    return sound();
+  }
+
+  /// Only what is about to be returned is validated: the dearest part of a small change.
+  bool sound() {
+    if (!best_) return true;
+    const Status status = validate_placement(problem_, *best_, options_.greedy.limits);
+    if (status.ok()) return true;
+    error_ = status.error();
+    best_.reset();
+    return false;
   }
 
   /// Frees whatever is alive while something lies above the good height; how many that are.
@@ -209,6 +222,7 @@ class Replanner {
   const ReplanOptions& options_;
   Bytes bound_;
   Bytes good_;
+  bool only_kept_ = false;  ///< nothing holds an address but what is kept
   std::optional<Solution> best_;
   std::optional<Error> error_;
   int step_ = 0;
