@@ -13,8 +13,13 @@ constexpr std::uint32_t kFreePeriodMarks = 3;  // the first of these may lie any
 
 }  // namespace
 
-BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory)
-    : budget_(budget), ledger_(ledger), device_(device), device_memory_(device_memory) {
+BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory,
+                           std::chrono::milliseconds schedule_wait)
+    : budget_(budget),
+      ledger_(ledger),
+      device_(device),
+      device_memory_(device_memory),
+      schedule_(schedule_wait) {
   if (!budget_.is_set()) return;
   state_ = State::kWaiting;
   if (ledger_ == nullptr) {
@@ -60,6 +65,7 @@ void BudgetKeeper::end() noexcept try {
 void BudgetKeeper::rest() {
   if (state_.load() != State::kWatching) return;
   const RescueCounts counts = rescue_driver().counts();
+  schedule_.stop();
   end_rescue();
   state_ = State::kResting;
   const std::lock_guard lock(counts_mutex_);
@@ -75,11 +81,12 @@ void BudgetKeeper::resume() {
 
 bool BudgetKeeper::on_mark(MarkSource source) {
   begin(/*last_call=*/true);
+  ++marks_;
   between_ops_ = source != MarkSource::kPeriod;
   if (!on()) return false;
   if (pending()) learn_peak(source);
   if (state_.load() != State::kWatching) return false;
-  if (between_ops_) rescue_driver().end_iteration();
+  if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_);
   const std::uint64_t evictions = rescue_driver().counts().evictions;
   return std::exchange(evictions_at_mark_, evictions) != evictions;
 }
@@ -121,6 +128,7 @@ BudgetFacts BudgetKeeper::facts() const {
   facts.shortages = shortages_.load();
   facts.refusals = refusals_.load();
   facts.watching = state_.load() == State::kWatching;
+  facts.schedule = schedule_.facts();
   const std::lock_guard lock(counts_mutex_);
   facts.counts = facts.watching ? earlier_ + rescue_driver().counts() : earlier_;
   return facts;

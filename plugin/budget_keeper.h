@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -18,6 +19,7 @@
 #include "core/trace.h"
 #include "plugin/budget.h"
 #include "plugin/ledger.h"
+#include "plugin/planned_budget.h"
 #include "plugin/rescue.h"
 
 namespace stowage::plugin {
@@ -33,12 +35,15 @@ struct BudgetFacts {
   std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
   bool watching = false;        ///< the runtime sees ops now
   RescueCounts counts;
+  PlannedBudgetFacts schedule;
 };
 
 class BudgetKeeper {
  public:
-  /// `ledger`: null where the device has none; a budget is refused there.
-  BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory);
+  /// `ledger`: null where the device has none; a budget is refused there. `schedule_wait`: where a schedule
+  /// is asked for, wait so long for it.
+  BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory,
+               std::chrono::milliseconds schedule_wait);
 
   /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
   /// there by now, and without them the budget is refused with a warning.
@@ -86,6 +91,8 @@ class BudgetKeeper {
   std::uint32_t free_marks_ = 0;         ///< iterations without a limit
   std::uint64_t evictions_at_mark_ = 0;  ///< the runtime's count at the last mark
   bool between_ops_ = false;             ///< the last mark came between ops
+  std::uint64_t marks_ = 0;
+  PlannedBudget schedule_;
   mutable std::mutex counts_mutex_;
   RescueCounts earlier_;  ///< of times before the last rest
 };

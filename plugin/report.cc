@@ -75,6 +75,19 @@ std::string memory_rows(const Json& device, bool planned) {
   return text;
 }
 
+std::string schedule_row(const Json& schedule) {
+  const std::string reason = schedule.value("reason", std::string());
+  if (!reason.empty()) return row("schedule", "none: " + reason);
+  if (schedule.value("since_iteration", 0ull) == 0) return {};
+  return row("schedule",
+             format("%s since iteration %llu: %llu evictions, %llu ops recomputed in each; %llu iterations "
+                    "followed, %llu differed, rescue made room %llu times",
+                    schedule.value("followed", false) ? "followed" : "left, was followed",
+                    schedule.value("since_iteration", 0ull), schedule.value("evictions", 0ull),
+                    schedule.value("recomputed_ops", 0ull), schedule.value("iterations", 0ull),
+                    schedule.value("left", 0ull), schedule.value("rooms", 0ull)));
+}
+
 std::string budget_rows(const Json& device) {
   const Json budget = device.value("budget", Json::object());
   if (budget.empty()) return {};
@@ -89,7 +102,8 @@ std::string budget_rows(const Json& device) {
          row("evicted",
              format("%llu tensors, %s; %llu ops recomputed in %.0f ms (%.1f %% of the job's %.0f ms)",
                     budget.value("evictions", 0ull), bytes_of(budget, "evicted_bytes").c_str(),
-                    budget.value("recomputed_ops", 0ull), again, ops > 0 ? 100 * again / ops : 0.0, ops));
+                    budget.value("recomputed_ops", 0ull), again, ops > 0 ? 100 * again / ops : 0.0, ops)) +
+         schedule_row(budget.value("schedule", Json::object()));
 }
 
 std::string device_text(const Json& device) {

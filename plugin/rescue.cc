@@ -14,7 +14,13 @@ constexpr RescueDriver kNone{
     [] {},
     [](Bytes, DeviceKind) { return false; },
     [](Bytes, Bytes, DeviceKind) { return std::string(); },
-    [] { return RescueCounts(); }};
+    [] { return RescueCounts(); },
+    [](std::int64_t, std::uint64_t) {},
+    [] {},
+    [] { return std::optional<Result<StepLog>>(); },
+    [](const Schedule&) { return Status(); },
+    [] {},
+    [] { return FollowCounts(); }};
 
 std::atomic<const RescueDriver*> current{&kNone};
 std::atomic<GuardPlacer> guards{nullptr};
@@ -48,6 +54,7 @@ RescueCounts operator+(const RescueCounts& a, const RescueCounts& b) {
           a.ops_ns + b.ops_ns,
           a.replay_ns + b.replay_ns,
           a.search_ns + b.search_ns,
+          a.rooms + b.rooms,
           a.evicted + b.evicted,
           a.evicted_total + b.evicted_total};
 }

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/result.h"
+#include "core/step_log.h"
 #include "core/trace.h"
 #include "core/units.h"
 
@@ -25,10 +27,17 @@ struct RescueCounts {
   std::uint64_t ops_ns = 0;   ///< the job's own ops
   std::uint64_t replay_ns = 0;
   std::uint64_t search_ns = 0;  ///< choosing what to evict
+  std::uint64_t rooms = 0;      ///< times that something was freed because room was asked for
   Bytes evicted{0};             ///< away now
   Bytes evicted_total{0};
 };
 RescueCounts operator+(const RescueCounts& a, const RescueCounts& b);
+
+/// What became of schedules that were followed, in this process.
+struct FollowCounts {
+  std::uint64_t iterations = 0;  ///< followed to their end
+  std::uint64_t left = 0;        ///< iterations that differed
+};
 
 struct RescueDriver {
   Status (*install)() = nullptr;
@@ -37,6 +46,13 @@ struct RescueDriver {
   bool (*make_room)(Bytes bytes, DeviceKind device) = nullptr;  ///< true: something was freed
   std::string (*explain)(Bytes bytes, Bytes held, DeviceKind device) = nullptr;
   RescueCounts (*counts)() = nullptr;
+  // What follows schedules: as recompute/planned.h says.
+  void (*note_memory)(std::int64_t delta, std::uint64_t held) = nullptr;  ///< throws nothing
+  void (*record_next)() = nullptr;
+  std::optional<Result<StepLog>> (*take_log)() = nullptr;
+  Status (*follow)(const Schedule& schedule) = nullptr;
+  void (*leave)() = nullptr;
+  FollowCounts (*follow_counts)() = nullptr;
 };
 /// Used by every session from now on. Requires: it lives as long as the process.
 void set_rescue_driver(const RescueDriver* driver);

@@ -47,6 +47,19 @@ void add_counts(Json& json, const allocator::ServeCounts& counts) {
   json["last_iteration_misses"] = counts.last_iteration_misses;
 }
 
+Json schedule_json(const PlannedBudgetFacts& facts) {
+  return {{"followed", facts.followed},
+          {"since_iteration", facts.since},
+          {"evictions", facts.evictions},
+          {"recomputed_ops", facts.recomputed_ops},
+          {"peak_bytes", facts.peak.value()},
+          {"iterations", facts.iterations},
+          {"left", facts.left},
+          {"rooms", facts.rooms},
+          {"tightened", facts.tightened},
+          {"reason", facts.reason}};
+}
+
 Json budget_json(const BudgetFacts& facts) {
   constexpr double kMilli = 1e6;
   return {{"setting", facts.setting},
@@ -64,7 +77,8 @@ Json budget_json(const BudgetFacts& facts) {
           {"ops", facts.counts.ops},
           {"ops_ms", static_cast<double>(facts.counts.ops_ns) / kMilli},
           {"recompute_ms", static_cast<double>(facts.counts.replay_ns) / kMilli},
-          {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli}};
+          {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli},
+          {"schedule", schedule_json(facts.schedule)}};
 }
 
 }  // namespace

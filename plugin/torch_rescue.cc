@@ -3,11 +3,13 @@
 #include <c10/core/DeviceType.h>
 
 #include "plugin/rescue.h"
+#include "recompute/planned.h"
 #include "recompute/recompute.h"
 
 namespace stowage::plugin {
 namespace {
 
+using recompute::Planned;
 using recompute::Runtime;
 
 int type_of(DeviceKind device) {
@@ -24,6 +26,7 @@ RescueCounts counts() {
   counts.ops_ns = from.ops_ns;
   counts.replay_ns = from.replay_ns;
   counts.search_ns = from.search_ns;
+  counts.rooms = from.rooms;
   counts.evicted = from.evicted;
   counts.evicted_total = from.evicted_total;
   return counts;
@@ -37,7 +40,16 @@ constexpr RescueDriver kRuntime{
     [](Bytes bytes, Bytes held, DeviceKind device) {
       return Runtime::explain_shortage(bytes, held, type_of(device));
     },
-    &counts};
+    &counts,
+    &Planned::note_memory,
+    &Planned::record_next,
+    &Planned::take_log,
+    [](const Schedule& schedule) { return Planned::follow(schedule); },
+    &Planned::leave,
+    [] {
+      const recompute::DriverCounts from = Planned::counts();
+      return FollowCounts{from.iterations, from.left};
+    }};
 
 }  // namespace
 

@@ -68,8 +68,11 @@ std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
   traits->handle = new c10::OperatorHandle(op);  // lives for ever, as the traits do
   traits->name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
   traits->trusted = std::string_view(schema.name()).substr(0, 6) == "aten::";
-  traits->composite =
-      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !has_own_kernel(op);
+  // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
+  // or ends: an iteration's end lies between ops.
+  const bool tells = std::string_view(schema.name()).substr(0, 10) == "profiler::";
+  traits->composite = tells || (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+                                !has_own_kernel(op));
   traits->random = op.hasTag(at::Tag::nondeterministic_seeded);
   read_arguments(schema, *traits);
   traits->view = !traits->mutates && returns_alias(schema);

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "allocator/host_backend.h"
+#include "plugin/rescue.h"
 
 namespace stowage::plugin {
 namespace {
@@ -87,7 +88,18 @@ bool CpuPort::fence_passed(std::uint64_t) { return true; }
 
 void CpuPort::note_taken(void* address) noexcept { ledger_.take(Bytes(malloc_usable_size(address))); }
 
-void CpuPort::note_given_back(void* address) noexcept { ledger_.give(Bytes(malloc_usable_size(address))); }
+void CpuPort::note_given_back(void* address) noexcept {
+  ledger_.give(Bytes(malloc_usable_size(address)));
+  tell(address, false);
+}
+
+// For a schedule's log: what tensors hold, kept blocks not counted. Nobody needs it without a limit.
+void CpuPort::tell(void* address, bool taken) noexcept {
+  if (!ledger_.limited()) return;
+  const auto bytes = static_cast<std::int64_t>(malloc_usable_size(address));
+  const std::uint64_t held = ledger_.held().value();
+  rescue_driver().note_memory(taken ? bytes : -bytes, held - std::min(held, kept_.bytes().value()));
+}
 
 // Small blocks are rounded up and cut to PyTorch's alignment; large ones may have pages of their own.
 Bytes CpuPort::most_held(std::size_t bytes) noexcept {
@@ -99,6 +111,7 @@ Bytes CpuPort::most_held(std::size_t bytes) noexcept {
 
 void CpuPort::note_settled(void* address, Bytes reserved) noexcept {
   ledger_.settle(reserved, Bytes(malloc_usable_size(address)));
+  tell(address, true);
 }
 
 void CpuPort::return_memory_at_once() noexcept {
@@ -108,12 +121,22 @@ void CpuPort::return_memory_at_once() noexcept {
   malloc_trim(0);
 }
 
-bool CpuPort::keep(void* address) noexcept { return kept_.keep(address, malloc_usable_size(address)); }
+bool CpuPort::keep(void* address) noexcept {
+  if (!kept_.keep(address, malloc_usable_size(address))) return false;
+  tell(address, false);
+  return true;
+}
+
+void* CpuPort::reuse(std::size_t bytes) noexcept {
+  void* const kept = kept_.take(bytes);
+  if (kept != nullptr) tell(kept, true);
+  return kept;
+}
 
 bool CpuPort::release_oldest() noexcept {
   void* const address = kept_.oldest();
   if (address == nullptr) return false;
-  note_given_back(address);
+  ledger_.give(Bytes(malloc_usable_size(address)));
   free_(address);
   return true;
 }

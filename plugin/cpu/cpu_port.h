@@ -42,11 +42,13 @@ class CpuPort final : public DevicePort {
   /// Under a budget: keeps a freed block for reuse(), still counted. False: free it.
   bool keep(void* address) noexcept;
   /// A kept block for `bytes`, or null.
-  void* reuse(std::size_t bytes) noexcept { return kept_.take(bytes); }
+  void* reuse(std::size_t bytes) noexcept;
   /// Frees the block that was kept longest. False: there is none.
   bool release_oldest() noexcept;
 
  private:
+  void tell(void* address, bool taken) noexcept;
+
   std::string job_;
   void (*free_)(void*);
   BlockCache kept_;

@@ -4,7 +4,8 @@
 
 `digests`: losses, gradients, parameters, buffers, optimizer and RNG state, bit for bit; `error`: the message if the job
 ran out of memory; `report`: Stowage's; `resident`: how far the process's resident size rose over what it was before the
-job, in bytes, at its highest; `seconds`: of processor time, for the iterations but the first three.
+job, in bytes, at its highest; `seconds`: of processor time, for the iterations but the first three; `evictions`: under a
+budget, how many there had been after each iteration.
 """
 
 import ctypes
@@ -45,16 +46,16 @@ def report() -> dict:
 
 
 def run(name: str, iterations: int) -> dict:
-    left: dict = {"name": name, "digests": {}, "error": "", "seconds": 0.0}
+    left: dict = {"name": name, "digests": {}, "error": "", "seconds": 0.0, "evictions": []}
     resident = Resident()
-    trainer, started = None, 0.0
+    trainer = None
     try:
         trainer = JOBS[name]()
         for i in range(iterations):
-            if i == WARM:
-                started = time.process_time()
+            started = time.process_time()
             trainer.losses.append(trainer.step(i))
-        left["seconds"] = time.process_time() - started
+            left["seconds"] += time.process_time() - started if i >= WARM else 0.0
+            left["evictions"] += [budget["evictions"] for budget in [report().get("budget")] if budget]
     except torch.OutOfMemoryError as error:
         left["error"] = str(error)
     left["resident"] = resident.rise()

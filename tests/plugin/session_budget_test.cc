@@ -28,7 +28,13 @@ constexpr RescueDriver kFake{[] {
                                RescueCounts counts;
                                counts.evictions = runtime.evictions;
                                return counts;
-                             }};
+                             },
+                             [](std::int64_t, std::uint64_t) {},
+                             [] {},
+                             [] { return std::optional<Result<StepLog>>(); },
+                             [](const Schedule&) { return Status(); },
+                             [] {},
+                             [] { return FollowCounts(); }};
 
 class SessionBudget : public ::testing::Test {
  protected:

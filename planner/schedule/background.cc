@@ -1,0 +1,29 @@
+#include "planner/schedule/background.h"
+
+#include <utility>
+
+namespace stowage::planner::schedule {
+
+BackgroundScheduler::BackgroundScheduler()
+    : maker_([](const StepLog& log, Bytes budget, const std::stop_token& stop) {
+        ScheduleOptions options;
+        options.placed = false;
+        return make_schedule(log, budget, options, stop);
+      }) {}
+
+Status BackgroundScheduler::submit(std::shared_ptr<const StepLog> log, Bytes budget) {
+  auto result = std::make_shared<std::optional<Result<Schedule>>>();
+  if (Status started = work_.start([maker = maker_, log = std::move(log), budget, result](
+                                       const std::stop_token& stop) { *result = maker(*log, budget, stop); });
+      !started)
+    return started;
+  result_ = std::move(result);
+  return {};
+}
+
+std::optional<Result<Schedule>> BackgroundScheduler::poll(std::chrono::nanoseconds wait) {
+  if (!work_.finish(wait)) return std::nullopt;
+  return std::move(*std::exchange(result_, nullptr));
+}
+
+}  // namespace stowage::planner::schedule

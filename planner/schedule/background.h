@@ -1,0 +1,41 @@
+// Makes schedules in the background while the job goes on: one thread of low priority.
+//
+// Thread safety: one owner calls submit/poll/cancel. The destructor cancels and waits. fork(): as
+// planner/background_work.h says.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "planner/background_work.h"
+#include "planner/schedule/scheduler.h"
+
+namespace stowage::planner::schedule {
+
+class BackgroundScheduler {
+ public:
+  /// Makes a schedule of a log within so many bytes.
+  using Maker = std::function<Result<Schedule>(const StepLog&, Bytes, const std::stop_token&)>;
+
+  /// With make_schedule(); the bytes held at a time are within the budget, no arena need be.
+  BackgroundScheduler();
+  explicit BackgroundScheduler(Maker maker) : maker_(std::move(maker)) {}
+
+  /// Cancels what was under way. Error: no thread could be started.
+  Status submit(std::shared_ptr<const StepLog> log, Bytes budget);
+  [[nodiscard]] bool busy() const { return work_.busy(); }
+  /// The result if it is there, waiting at most `wait` for it. Each result is given out once.
+  std::optional<Result<Schedule>> poll(std::chrono::nanoseconds wait);
+  void cancel() { work_.cancel(); }
+
+ private:
+  Maker maker_;
+  std::shared_ptr<std::optional<Result<Schedule>>> result_;
+  BackgroundWork work_;
+};
+
+}  // namespace stowage::planner::schedule

@@ -1,0 +1,62 @@
+"""A job that needs eviction in every iteration: after a few of them it follows a schedule, and rescue has nothing to do."""
+
+import ast
+
+import pytest
+
+from tests.budget.runs import differences, run, under
+from tests.python.doors import python
+
+ITERATIONS = 16
+PATIENT = {"STOWAGE_PLAN_WAIT_MS": "60000", "STOWAGE_VERBOSE": "1"}
+LATEST = 7  # two free iterations, two that evict, one that is written down; the schedule is there after the next
+
+
+@pytest.mark.parametrize("name", ("wide_convolutions", "small_gpt"))
+def test_rescue_gives_way_to_a_schedule(name):
+    left = under(name, "60%", iterations=ITERATIONS, **PATIENT)
+    assert left["error"] == ""
+    assert differences(run(name, iterations=ITERATIONS)[name], left) == []
+    budget = left["report"]["budget"]
+    assert budget["peak_held_bytes"] <= budget["limit_bytes"] == budget["own_peak_bytes"] * 60 // 100
+    schedule = budget["schedule"]
+    assert schedule["followed"] and 0 < schedule["since_iteration"] <= LATEST, left["stderr"]
+    assert schedule["left"] == 0 and schedule["iterations"] >= ITERATIONS - LATEST - 1
+    assert schedule["rooms"] == 0 and schedule["reason"] == ""
+    assert schedule["recomputed_ops"] > 0 and schedule["peak_bytes"] <= budget["limit_bytes"]
+    each = [after - before for before, after in zip(left["evictions"], left["evictions"][1:])][-4:]
+    assert each == [each[0]] * 4 and each[0] == schedule["evictions"]
+    assert "a schedule is followed" in left["stderr"]
+
+
+def test_a_budget_that_no_schedule_keeps_is_left_to_rescue():
+    """What rescue recomputes of this job shares more than the scheduler finds."""
+    left = under("densenet", "60%", iterations=ITERATIONS, **PATIENT)
+    assert differences(run("densenet", iterations=ITERATIONS)["densenet"], left) == []
+    budget = left["report"]["budget"]
+    assert budget["peak_held_bytes"] <= budget["limit_bytes"] and budget["evictions"] > 0
+    assert not budget["schedule"]["followed"] and budget["schedule"]["since_iteration"] == 0
+    assert "the least budget for which one was found" in budget["schedule"]["reason"]
+    assert left["stderr"].count("rescue alone makes room") == 1
+
+
+LENGTHS = """
+import stowage, torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range(30):
+    model(torch.randn(1024 if i < 14 else 960, 64)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if i in (13, 29): print(stowage.report()["budget"]["schedule"])
+"""
+
+
+def test_a_job_that_becomes_another_is_written_down_anew():
+    done = python(LENGTHS, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)
+    assert done.returncode == 0, done.stderr
+    first, second = (ast.literal_eval(line) for line in done.stdout.splitlines())
+    assert first["followed"] and first["left"] == 0
+    assert second["followed"] and second["left"] == 3 and second["rooms"] == 0
+    assert done.stderr.count("a schedule is followed") == 2
