@@ -135,8 +135,9 @@ bool always_there(const Life& life, std::uint32_t ranks) {
 
 /// Counts the obstacles that are always there and lie on the floor as part of it.
 void raise_floor(Instance& instance) {
-  std::sort(instance.obstacles.begin(), instance.obstacles.end(),
-            [](const Obstacle& a, const Obstacle& b) { return a.offset < b.offset; });
+  const auto lower = [](const Obstacle& a, const Obstacle& b) { return a.offset < b.offset; };
+  if (!std::is_sorted(instance.obstacles.begin(), instance.obstacles.end(), lower))
+    std::sort(instance.obstacles.begin(), instance.obstacles.end(), lower);
   for (const Obstacle& obstacle : instance.obstacles) {
     if (!always_there(obstacle.life, instance.ranks) || obstacle.offset != instance.floor) break;
     instance.floor += obstacle.size;
