@@ -78,7 +78,10 @@ void for_sections(const Life& span, const F& f) {
 
 Life span_of(const Task& task) { return {task.begin, task.end, task.wrapped}; }
 
-std::vector<Task> make_tasks(const Instance& instance, const Sections& sections, std::uint64_t unit) {
+/// Not to be used after a stop.
+std::vector<Task> make_tasks(const Instance& instance, const Sections& sections, std::uint64_t unit,
+                             const Limits& limits) {
+  constexpr std::uint32_t kLookEvery = 4096;  // tasks
   std::vector<Task> tasks;
   for (std::uint32_t i = 0; i < instance.pieces.size(); ++i) {
     const Piece& piece = instance.pieces[i];
@@ -86,11 +89,14 @@ std::vector<Task> make_tasks(const Instance& instance, const Sections& sections,
     tasks.push_back({span.begin, span.end, span.wrapped_end, static_cast<Units>(piece.size / unit),
                      static_cast<Units>(piece.alignment / std::gcd(piece.alignment, unit)), i, 0});
   }
+  if (limits.stopped()) return tasks;
   std::sort(tasks.begin(), tasks.end(), [](const Task& a, const Task& b) {
     return std::tuple(a.begin, a.end, a.size, a.piece) < std::tuple(b.begin, b.end, b.size, b.piece);
   });
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, Units, Units>, std::uint32_t> kinds;
+  std::uint32_t seen = 0;
   for (Task& task : tasks) {
+    if (seen++ % kLookEvery == 0 && limits.stopped()) return tasks;
     const auto kind = std::tuple(task.begin, task.end, task.wrapped, task.size, task.alignment);
     task.twins = kinds.emplace(kind, static_cast<std::uint32_t>(kinds.size())).first->second;
   }
@@ -227,7 +233,7 @@ Model build_model(const Instance& instance, bool reversed, const Limits& limits)
   model.unit = unit_of(instance);
   const Sections sections(instance, reversed);
   model.sections = sections.count();
-  model.tasks = make_tasks(instance, sections, model.unit);
+  model.tasks = make_tasks(instance, sections, model.unit, limits);
   if (limits.stopped()) return model;
   fill_tables(limits, model);
   fill_obstacles(instance, sections, limits, model);
