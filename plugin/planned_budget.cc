@@ -15,7 +15,7 @@ constexpr std::uint64_t kMostAstray = 3;  // iterations in a row, then another o
 constexpr std::uint64_t kMostTries = 4;   // for less, of one log
 constexpr std::uint64_t kCalmMarks = 8;   // then the log is not needed any more
 // The heap holds a little more for a block than a log knows of, and a request takes that first.
-constexpr std::uint64_t kMarginShare = 64;
+constexpr std::uint64_t kMarginShare = 512;
 constexpr std::uint64_t kLeastMargin = 16384;  // bytes
 constexpr std::uint64_t kTighterShare = 32;
 
