@@ -48,7 +48,8 @@ void add_to(Piece& glued, const Piece& piece) {
 
 }  // namespace
 
-Glued glue(const Instance& whole) {
+Glued glue(const Instance& whole, const Limits& limits) {
+  constexpr std::uint32_t kLookEvery = 8192;  // pieces, some milliseconds
   Glued glued;
   glued.instance = whole;
   glued.instance.pieces.clear();
@@ -56,6 +57,7 @@ Glued glue(const Instance& whole) {
   using Kind = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // cliques spanned, alignment
   std::map<Kind, std::size_t> kinds;
   for (std::uint32_t i = 0; i < whole.pieces.size(); ++i) {
+    if (i % kLookEvery == 0 && limits.stopped()) return glued;
     const Piece& piece = whole.pieces[i];
     if (can_be_glued(piece)) {
       const Kind kind{clique[piece.life.begin], clique[piece.life.end], piece.alignment};

@@ -22,8 +22,8 @@ struct Glued {
   std::vector<std::vector<std::uint32_t>> members;  ///< by glued piece: those of the whole, from below
 };
 
-/// Near O(n log n). The goal is the whole's.
-[[nodiscard]] Glued glue(const Instance& whole);
+/// Near O(n log n). The goal is the whole's. After a stop the result is not to be used.
+[[nodiscard]] Glued glue(const Instance& whole, const Limits& limits = {});
 
 /// The same placement of the whole. Requires: `draft` is a complete one of `glued`, made from `whole`.
 [[nodiscard]] Draft unglue(const Instance& whole, const Glued& glued, const Draft& draft);

@@ -247,6 +247,7 @@ Status check_obstacles(const Instance& instance, const Limits& limits) {
 std::vector<Instance> instances_of(const Problem& problem, const std::vector<std::uint32_t>& classes,
                                    const Limits& limits) {
   std::vector<Instance> instances;
+  instances.reserve(classes.size());
   for (std::uint32_t stream_class : classes)
     instances.push_back(build_instance(problem, stream_class, {}, limits));
   std::stable_sort(instances.begin(), instances.end(), [](const Instance& a, const Instance& b) {

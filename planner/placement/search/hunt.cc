@@ -27,8 +27,8 @@ void lower_to(Race& race, std::uint32_t rank) {
 Views::Views(const Instance& instance, bool with_glue, const Limits& limits)
     : whole{build_model(instance, false, limits), build_model(instance, true, limits)} {
   if (!with_glue || limits.stopped()) return;
-  Glued parts = glue(instance);
-  if (parts.members.size() == instance.pieces.size()) return;
+  Glued parts = glue(instance, limits);
+  if (limits.stopped() || parts.members.size() == instance.pieces.size()) return;
   glued = std::move(parts);
   of_glued = {build_model(glued->instance, false, limits), build_model(glued->instance, true, limits)};
 }

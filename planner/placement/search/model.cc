@@ -10,6 +10,8 @@ namespace {
 
 /// The most entries of a table by section and task.
 constexpr std::uint64_t kMostCovers = std::uint64_t{1} << 23;
+/// A search among more pieces ends nowhere, and preparing it could not be stopped within milliseconds.
+constexpr std::size_t kMostPieces = 40'000;
 
 /// The largest divisor of all sizes and held addresses such that placements on its multiples lose nothing: an
 /// alignment either divides it, and then never matters, or is a multiple of it.
@@ -216,6 +218,7 @@ void fill_obstacles(const Instance& instance, const Sections& sections, const Li
 }  // namespace
 
 bool supports(const Instance& instance, std::uint64_t capacity) {
+  if (instance.pieces.size() > kMostPieces) return false;
   std::uint64_t highest = capacity;
   std::uint64_t covers = 0;
   const auto add = [&](const Life& life, std::uint64_t end) {
