@@ -121,6 +121,11 @@ std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, in
   while (freed < bytes && !heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), later);
     Candidate& least = heap.back();
+    // An eviction may have found out that this one cannot be made again.
+    if (least.record != nullptr && !Residency::may_evict(*least.record)) {
+      heap.pop_back();
+      continue;
+    }
     const double next = heap.size() > 1 ? heap.front().score : std::numeric_limits<double>::infinity();
     const double present = score(least, next);
     if (present > next) {
