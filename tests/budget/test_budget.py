@@ -23,6 +23,7 @@ REACHED = {"deep_perceptron": (75, 50, 33), "wide_perceptron": (75, 50, 33), "wi
 SHORT = ("deep_perceptron", "torch_encoder", "unet")
 NAMES = list(JOBS) if os.environ.get("STOWAGE_BUDGET_JOBS") == "all" else SHORT
 BESIDE = {"evaluated_perceptron": "6MiB", "fed_by_workers": "11MiB"}  # less than half of what they need
+DOUBLE_BACKWARD_PEAK = 13_595_872  # bytes that deep_double_backward holds without a budget
 RESIDENT_EXTRA = 24 << 20  # what a job's process takes beside tensors: code, kernels' scratch, recipes; 5 to 17 MB
 
 
@@ -176,3 +177,14 @@ def test_the_limit_holds_under_threads_of_the_job():
     done = python(THREADS, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="2000000")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "held"
+
+
+@pytest.mark.parametrize("percent", (60, 56, 54))
+def test_where_gradients_of_gradients_hardly_fit_the_end_is_the_same_bits_or_a_sentence(percent):
+    """Evicting one tensor may show that another cannot be made again; that one was scored all the same, and crashed."""
+    left = under("deep_double_backward", str(DOUBLE_BACKWARD_PEAK * percent // 100), iterations=4)
+    assert left["stderr"] == ""
+    if left["error"]:
+        assert "is used up" in left["error"]
+    else:
+        assert left["report"]["budget"]["evictions"] > 0
