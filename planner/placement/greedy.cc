@@ -164,10 +164,10 @@ bool run_and_take(const Instance& instance, const std::vector<Member>& members, 
   return true;
 }
 
-using OnQuick = std::function<void(const Placed&)>;
+using OnStage = std::function<void(const Placed&)>;
 
 std::optional<Placed> place_class(const Instance& instance, const GreedyOptions& options,
-                                  const OnQuick& on_quick) {
+                                  const OnStage& on_stage) {
   std::vector<Member> all = first_round(instance, options);
   const std::uint64_t limit = options.limits.work_limit;
   const std::uint64_t share = limit / all.size();
@@ -180,11 +180,12 @@ std::optional<Placed> place_class(const Instance& instance, const GreedyOptions&
   if (!run_and_take(instance, first.quick, options, share * quick, {unlimited, 1}, placed))
     return std::nullopt;
   if (!first.slow.empty() && !over(placed)) {
-    if (on_quick && !options.limits.stopped()) on_quick(placed);
+    if (on_stage && !options.limits.stopped()) on_stage(placed);
     run_and_take(instance, first.slow, options, share * first.slow.size(),
                  {unlimited - std::min(unlimited, quick), 0}, placed);
   }
   if (!options.boosting || over(placed)) return placed;
+  if (on_stage && !first.slow.empty() && !options.limits.stopped()) on_stage(placed);
   const std::uint64_t left = limit > placed.work ? limit - placed.work : 0;
   const Draft best = placed.draft;  // stays as it is while boosters read it
   run_and_take(instance, second_round(instance, best, options), options, left, {}, placed);
@@ -312,16 +313,16 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
     if (options.limits.stopped()) return cancelled();
     done.push_back(instance.stream_class);
     if (instance.pieces.empty()) continue;
-    OnQuick on_quick;
-    if (options.on_first && classes.size() == 1) {
-      on_quick = [&](const Placed& quick) {
+    OnStage on_stage;
+    if (options.on_stage && classes.size() == 1) {
+      on_stage = [&](const Placed& quick) {
         Solution first = solution;
         put_in(instance, quick, first);
         complete(problem, first);
-        if (!options.limits.stopped()) options.on_first(first);
+        if (!options.limits.stopped()) options.on_stage(first);
       };
     }
-    const auto placed = place_class(instance, own, on_quick);
+    const auto placed = place_class(instance, own, on_stage);
     if (!placed || options.limits.stopped()) return cancelled();
     put_in(instance, *placed, solution);
   }

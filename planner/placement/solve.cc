@@ -16,6 +16,9 @@
 namespace stowage::planner::placement {
 namespace {
 
+/// How far a time limit may be passed to validate a placement that is better than the one shown.
+constexpr double kGraceSeconds = 0.05;
+
 using Clock = std::chrono::steady_clock;
 
 Error bad_option(const std::string& what) {
@@ -97,10 +100,10 @@ class Solver {
     greedy.limits = limits_;
     greedy.threads = options_.threads;
     greedy.boosting = options_.techniques.boosting && !exact_comes_first();
-    greedy.on_first = [this](const Solution& first) { show_first(first); };
+    greedy.on_stage = [this](const Solution& stage) { show_stage(stage); };
     Result<Solution> placed = place_greedily(problem_, greedy);
     if (!placed) return placed.error();
-    if (has_first() && (placed->height >= best_.height || seconds_left() < validation_s_)) {
+    if (has_first() && (placed->height >= best_.height || seconds_left() + kGraceSeconds < validation_s_)) {
       best_.work = placed->work;
       return {};
     }
@@ -110,12 +113,13 @@ class Solver {
     return {};
   }
 
-  /// A large problem's quick placement: what there is if the time ends before a better one is validated too.
-  void show_first(const Solution& first) {
+  /// A large problem's placement so far: what there is if the time ends before a better one is validated too.
+  void show_stage(const Solution& stage) {
+    if (has_first() && stage.height >= best_.height) return;
     const Clock::time_point begun = Clock::now();
-    if (!validate_placement(problem_, first, limits_)) return;
+    if (!validate_placement(problem_, stage, limits_)) return;
     validation_s_ = std::chrono::duration<double>(Clock::now() - begun).count();
-    best_ = first;
+    best_ = stage;
     show();
   }
   [[nodiscard]] bool has_first() const { return !best_.offsets.empty(); }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "planner/lifetimes.h"
 #include "planner/placement/csv.h"
+#include "planner/placement/greedy.h"
 #include "planner/placement/solve.h"
 #include "planner/placement/validator.h"
 #include "tests/planner/problems.h"
@@ -152,6 +154,28 @@ TEST(Threads, DoNotChangeTheResultOfAHundredAndTwentyEightProblems) {
     expect_same_for_any_threads(problem, options, "round " + std::to_string(round));
     if (HasFailure()) return;
   }
+}
+
+/// What is found before the slow boosters begin is shown first, so that a time limit which ends them keeps
+/// it.
+TEST(Place, WhatTheOrdersFoundIsShownBeforeBoostingBegins) {
+  const Problem problem = stored("iopddl_S_1");
+  GreedyOptions options;
+  options.limits.work_limit = 3'000'000'000;
+  std::vector<Bytes> stages;
+  options.on_stage = [&](const Solution& stage) {
+    EXPECT_TRUE(validate(problem, stage).ok());
+    stages.push_back(stage.height);
+  };
+  const auto boosted = place_greedily(problem, options);
+  options.boosting = false;
+  options.on_stage = {};
+  const auto orders = place_greedily(problem, options);
+  ASSERT_TRUE(boosted.ok() && orders.ok());
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_LT(stages[1], stages[0]);
+  EXPECT_LE(boosted->height, stages[1]);
+  EXPECT_EQ(stages[1], orders->height);
 }
 
 }  // namespace
