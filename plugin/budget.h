@@ -21,8 +21,7 @@ class Budget {
   /// What parse() takes, for messages.
   static constexpr const char* kBounds =
       "an amount such as 12GiB, 500MB or a number of bytes; 50% of the job's own peak; 80%device (above 0, "
-      "at "
-      "most 100%)";
+      "at most 100%)";
 
   /// No budget.
   Budget() = default;

@@ -84,7 +84,7 @@ StorageRecord& StorageBook::add(const c10::Storage& storage, Ref<Value> value) {
   record->place = records_.size();
   record->bytes = storage.nbytes();
   record->data = address->data();
-  by_address_.add(address, record.get());
+  by_address_.insert(key_of(address), record.get());
   records_.push_back(std::move(record));
   return *records_.back();
 }
@@ -108,7 +108,7 @@ void StorageBook::bury(StorageRecord& record) {
   record.leaves.clear();
   record.current->home = nullptr;
   if (!record.current->recipe) record.current->lost = true;
-  by_address_.remove(record.address);
+  by_address_.erase(key_of(record.address));
   const std::size_t place = record.place;
   if (place + 1 < records_.size()) {
     std::swap(records_[place], records_.back());

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "recompute/address_map.h"
+#include "core/address_map.h"
 #include "recompute/value.h"
 
 namespace stowage::recompute {
@@ -50,7 +50,10 @@ class StorageBook {
   /// (NumPy, shared memory) is exposed from the start.
   StorageRecord& record_of(const c10::Storage& storage);
   /// The record if there is one, else null.
-  StorageRecord* find(const c10::StorageImpl* storage) { return by_address_.find(storage); }
+  StorageRecord* find(const c10::StorageImpl* storage) {
+    StorageRecord* const* const found = by_address_.find(key_of(storage));
+    return found == nullptr ? nullptr : *found;
+  }
 
   /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
   StorageRecord& add(const c10::Storage& storage, Ref<Value> value);
@@ -89,10 +92,13 @@ class StorageBook {
   std::uint64_t next_stamp() { return ++stamp_; }
 
  private:
+  static std::uintptr_t key_of(const c10::StorageImpl* storage) {
+    return reinterpret_cast<std::uintptr_t>(storage);
+  }
   void bury(StorageRecord& record);
 
   std::vector<std::unique_ptr<StorageRecord>> records_;
-  AddressMap<StorageRecord> by_address_;
+  AddressMap<StorageRecord*> by_address_;
   std::size_t hand_ = 0;  ///< of bury_dead
   std::uint64_t stamp_ = 0;
   std::uint64_t serial_ = 0;

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/address_map.h"
 #include "core/trace.h"
-#include "tracer/address_map.h"
 #include "tracer/log.h"
 
 namespace stowage::tracer {
@@ -59,7 +59,7 @@ class BufferBook {
   void prune(Tick base);
 
   Log<Buffer> log_;
-  AddressMap live_;
+  AddressMap<std::uint64_t> live_;
   std::unordered_map<std::uint64_t, Kept> kept_;
   std::vector<std::pair<std::uint64_t, std::uintptr_t>>
       aliases_;  // inner addresses that were asked for; rare

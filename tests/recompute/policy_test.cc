@@ -2,12 +2,9 @@
 // addresses.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 #include <vector>
 
-#include "core/mix.h"
-#include "recompute/address_map.h"
 #include "recompute/neighbours.h"
 #include "recompute/window.h"
 
@@ -88,29 +85,4 @@ TEST(NeighbourSets, KnowTheSumOfTheirMembers) {
 }
 
 }  // namespace
-TEST(AddressMap, FindsWhatWasAddedAndNotRemoved) {
-  AddressMap<int> map;
-  std::map<const void*, int*> expected;
-  SplitMix random(7);
-  std::vector<int> objects(4096);
-  std::vector<char> keys(std::size_t{4096} * 16);
-  for (int round = 0; round < 20000; ++round) {
-    const std::size_t at = random.next() % objects.size();
-    const void* const key = &keys[at * 16];
-    if (expected.contains(key)) {
-      map.remove(key);
-      expected.erase(key);
-    } else {
-      map.add(key, &objects[at]);
-      expected[key] = &objects[at];
-    }
-    const void* const other = &keys[random.next() % objects.size() * 16];
-    const auto found = expected.find(other);
-    ASSERT_EQ(map.find(other), found == expected.end() ? nullptr : found->second) << "round " << round;
-  }
-  for (const auto& [key, object] : expected) ASSERT_EQ(map.find(key), object);
-  map.clear();
-  for (const auto& [key, object] : expected) ASSERT_EQ(map.find(key), nullptr);
-}
-
 }  // namespace stowage::recompute

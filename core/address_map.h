@@ -1,5 +1,5 @@
-// Address -> number, for the buffers that are alive: the one look-up on the recorder's path of every
-// allocation and free.
+// Address -> value, for what is alive: the recorder's look-up at every allocation and free, the interposer's
+// for every tensor of an op.
 //
 // Open addressing with linear probing and backward-shift deletion (Knuth, TAOCP 3, 6.4, Algorithm R),
 // Fibonacci hashing. Thread safety: none; the owner locks. Invariant: at most half of the slots are used;
@@ -11,28 +11,31 @@
 #include <cstdint>
 #include <vector>
 
-namespace stowage::tracer {
+#include "core/mix.h"
 
+namespace stowage {
+
+template <class Value>
 class AddressMap {
  public:
-  AddressMap() { reset(1024); }
+  AddressMap() { clear(); }
 
-  /// The number of `address`, or null. Valid until the next insert or erase.
-  std::uint64_t* find(std::uintptr_t address) {
+  /// The value of `address`, or null. Valid until the next insert or erase.
+  Value* find(std::uintptr_t address) {
     for (std::size_t i = home(address); slots_[i].address != 0; i = (i + 1) & mask_) {
-      if (slots_[i].address == address) return &slots_[i].number;
+      if (slots_[i].address == address) return &slots_[i].value;
     }
     return nullptr;
   }
 
-  /// Sets the number of `address`. Requires: address != 0.
-  void insert(std::uintptr_t address, std::uint64_t number) {
-    if (std::uint64_t* there = find(address)) {
-      *there = number;
+  /// Sets the value of `address`. Requires: address != 0.
+  void insert(std::uintptr_t address, Value value) {
+    if (Value* there = find(address)) {
+      *there = value;
       return;
     }
     if (2 * (size_ + 1) > slots_.size()) grow();
-    place({address, number});
+    place({address, value});
     ++size_;
   }
 
@@ -48,23 +51,29 @@ class AddressMap {
     return true;
   }
 
+  void clear() {
+    reset(kLeast);
+    size_ = 0;
+  }
+
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  /// Calls visit(address, number) for every entry, in no order.
+  /// Calls visit(address, value) for every entry, in no order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const Slot& slot : slots_) {
-      if (slot.address != 0) visit(slot.address, slot.number);
+      if (slot.address != 0) visit(slot.address, slot.value);
     }
   }
 
  private:
+  static constexpr std::size_t kLeast = 1024;  // slots; a power of two
   struct Slot {
     std::uintptr_t address = 0;
-    std::uint64_t number = 0;
+    Value value{};
   };
 
-  std::size_t home(std::uintptr_t address) const { return (address * 0x9E3779B97F4A7C15ull) >> shift_; }
+  std::size_t home(std::uintptr_t address) const { return (address * kGoldenGamma) >> shift_; }
 
   void reset(std::size_t capacity) {
     slots_.assign(capacity, Slot{});
@@ -104,4 +113,4 @@ class AddressMap {
   std::size_t size_ = 0;
 };
 
-}  // namespace stowage::tracer
+}  // namespace stowage
