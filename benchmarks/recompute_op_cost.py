@@ -61,7 +61,7 @@ def job(trainer: jobs.Trainer) -> Work:
 def transformer() -> jobs.Trainer:
     ids = torch.randint(23, (2, 10))
     model = jobs._Transformer(causal=True, tied=False)
-    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-3), jobs._token_loss)
+    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-3), jobs.token_loss)
 
 
 def perceptron() -> jobs.Trainer:

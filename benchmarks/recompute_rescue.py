@@ -41,19 +41,8 @@ def _vision(model: nn.Module, batch: int, side: int) -> jobs.Trainer:
 
 
 def resnet18() -> jobs.Trainer:
-    """torchvision's blocks in ResNet-18's order, at a quarter of the width."""
-    from torchvision.models.resnet import BasicBlock
-
-    def stage(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
-        shortcut = None
-        if stride != 1 or inputs != outputs:
-            shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
-        return [BasicBlock(inputs, outputs, stride, shortcut), BasicBlock(outputs, outputs)]
-    model = nn.Sequential(
-        nn.Conv2d(3, 16, 7, 2, 3, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
-        *stage(16, 16, 1), *stage(16, 32, 2), *stage(32, 64, 2), *stage(64, 128, 2),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 5))
-    return _vision(model, 128, 64)
+    """At a quarter of the width."""
+    return _vision(jobs._small_resnet18(16), 128, 64)
 
 
 def unet() -> jobs.Trainer:
@@ -69,13 +58,13 @@ def densenet() -> jobs.Trainer:
 def _transformer(causal: bool) -> jobs.Trainer:
     model = jobs._Transformer(causal=causal, tied=False, width=64, layers=6)
     ids = torch.randint(23, (8, 96))
-    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-3), jobs._token_loss)
+    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-3), jobs.token_loss)
 
 
 def lstm() -> jobs.Trainer:
     model = jobs._Lstm()
     ids = torch.randint(23, (128, 32))
-    return jobs._supervised(model, ids, ids.roll(-1, 1), None, jobs._token_loss)
+    return jobs._supervised(model, ids, ids.roll(-1, 1), None, jobs.token_loss)
 
 
 JOBS = {"ResNet-18": resnet18, "U-Net": unet, "DenseNet": densenet, "GPT": lambda: _transformer(True),

@@ -4,11 +4,11 @@ deep that activations are most of what it holds (DEEP)."""
 import torch
 from torch import nn
 
-from tests.recompute import jobs
+from tests.recompute import jobs, trainers
 from tests.zoo.unet import UNet
 
 LARGER = 16  # times the batch of tests/recompute, where eviction is forced and size does not matter
-_supervised = jobs._supervised
+_supervised, _images = jobs._supervised, jobs._images
 
 
 def _supervised_by_more(model, inputs, targets, *rest):
@@ -43,18 +43,26 @@ def _sgd(model: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
 
+def _perceptron() -> nn.Sequential:
+    return nn.Sequential(*(layer for _ in range(16) for layer in (nn.Linear(64, 64), nn.GELU(), nn.Dropout(0.1))))
+
+
+def _deep_convolutions() -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(True),
+                         *(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(True))
+                           for _ in range(9)), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+
 @_job
 def deep_perceptron():
-    model = nn.Sequential(*(layer for _ in range(16) for layer in (nn.Linear(64, 64), nn.GELU(), nn.Dropout(0.1))))
+    model = _perceptron()
     return _supervised(model, torch.randn(1024, 64), torch.randint(64, (1024,)), _sgd(model))
 
 
 @_job
 def wide_convolutions():
     """Tensors of 4 MiB, so that the system's count of pages tells what they hold."""
-    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(True),
-                          *(nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(True))
-                            for _ in range(9)), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    model = _deep_convolutions()
     return _supervised(model, torch.randn(16, 3, 64, 64), torch.randint(16, (16,)), _sgd(model))
 
 
@@ -62,7 +70,7 @@ def wide_convolutions():
 def small_gpt():
     model = jobs._Transformer(causal=True, tied=True, width=32, layers=4)
     ids = torch.randint(23, (16, 48))
-    return _supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+    return _supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs.token_loss)
 
 
 @_job
@@ -74,19 +82,9 @@ def wide_perceptron():
 
 # -- the kinds of jobs of tests/recompute, deep enough that what one op needs is a small part of all activations -----
 
-def _deep_convolutions(depth: int = 10, width: int = 16) -> nn.Sequential:
-    return nn.Sequential(nn.Conv2d(3, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(True),
-                         *(nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width), nn.ReLU(True))
-                           for _ in range(depth - 1)), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-
-
-def _images(batch: int, side: int) -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.randn(batch, 3, side, side), torch.randint(5, (batch,))
-
-
 def _deep_language(model: nn.Module, batch: int = 16, length: int = 48) -> jobs.Trainer:
     ids = torch.randint(23, (batch, length))
-    return _supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+    return _supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs.token_loss)
 
 
 @_job
@@ -145,57 +143,18 @@ def deep_gan():
     critic = nn.Sequential(*(layer for _ in range(8)
                              for layer in (nn.Linear(width, width), nn.LeakyReLU(0.2, True), nn.Dropout(0.2))),
                            nn.Linear(width, 1))
-    optimizers = [torch.optim.Adam(part.parameters(), lr=1e-3) for part in (generator, critic)]
-    real = torch.randn(batch, width)
-    judge = nn.functional.binary_cross_entropy_with_logits
-
-    def step(_: int) -> list[float]:
-        fake = generator(torch.randn(batch, width))
-        optimizers[1].zero_grad()
-        told = judge(critic(real), torch.ones(batch, 1)) + judge(critic(fake.detach()), torch.zeros(batch, 1))
-        told.backward()
-        optimizers[1].step()
-        optimizers[0].zero_grad()
-        fooled = judge(critic(fake), torch.ones(batch, 1))
-        fooled.backward()
-        optimizers[0].step()
-        return [told.item(), fooled.item()]
-    return jobs.Trainer([generator, critic], optimizers, step)
+    return trainers.adversarial(generator, critic, torch.randn(batch, width), width)
 
 
 @_job
 def deep_accumulation():
-    model = _deep_convolutions()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    batches = [_images(4, 48) for _ in range(3)]
-
-    def step(_: int) -> list[float]:
-        optimizer.zero_grad()
-        losses = []
-        for images, labels in batches:
-            loss = nn.functional.cross_entropy(model(images), labels) / len(batches)
-            loss.backward()
-            losses.append(loss.item())
-        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-        optimizer.step()
-        return losses
-    return jobs.Trainer([model], [optimizer], step)
+    return trainers.accumulating(_deep_convolutions(), [_images(4, 48) for _ in range(3)])
 
 
 @_job
 def deep_autocast():
     model = jobs._Transformer(causal=True, tied=True, width=32, layers=5)
-    ids = torch.randint(23, (16, 48))
-    optimizer = _sgd(model)
-
-    def step(_: int) -> list[float]:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = jobs._token_loss(model(ids), ids.roll(-1, 1))
-        loss.backward()
-        optimizer.step()
-        return [loss.item()]
-    return jobs.Trainer([model], [optimizer], step)
+    return trainers.under_autocast(model, torch.randint(23, (16, 48)), _sgd(model))
 
 
 @_job
@@ -218,20 +177,7 @@ def deep_custom_function():
 @_job
 def deep_double_backward():
     model = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(32, 32), nn.Softplus())), nn.Linear(32, 1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    data = torch.randn(2048, 32)
-
-    def step(_: int) -> list[float]:
-        optimizer.zero_grad()
-        inputs = data.clone().requires_grad_()
-        out = model(inputs).mean()
-        (slope,) = torch.autograd.grad(out, inputs, create_graph=True)
-        penalty = (slope.norm(dim=1) - 1).square().mean()
-        penalty.backward(retain_graph=True)
-        (out * 0.01).backward()
-        optimizer.step()
-        return [penalty.item(), out.item()]
-    return jobs.Trainer([model], [optimizer], step)
+    return trainers.penalised(model, torch.randn(2048, 32), torch.mean)
 
 
 class _PartlyCheckpointed(jobs._PartlyCheckpointed):
@@ -247,24 +193,7 @@ def deep_checkpoint():
 
 @_job
 def deep_hooks():
-    model = _deep_convolutions()
-    seen: list[float] = []
-    for layer in (model[1], model[4], model[7]):
-        layer.register_forward_hook(lambda module, inputs, output: seen.append(output.detach().abs().mean().item()))
-    model[0].weight.register_hook(lambda gradient: gradient * 0.9)
-    kept: list[torch.Tensor] = []
-    model[6].register_forward_hook(lambda module, inputs, output: kept.append(output))
-    trainer = _supervised(model, *_images(8, 48))
-    plain_step = trainer.step
-
-    def step(iteration: int) -> list[float]:
-        losses = plain_step(iteration)
-        losses += [*seen, kept[-1].sum().item()]
-        seen.clear()
-        del kept[:-1]
-        return losses
-    trainer.step = step
-    return trainer
+    return jobs._with_readers(_deep_convolutions(), (1, 4, 7), 0, 6, *_images(8, 48))
 
 
 @_job
@@ -298,10 +227,6 @@ class _Numbers(torch.utils.data.Dataset):
 
     def __getitem__(self, at: int) -> tuple[torch.Tensor, int]:
         return torch.arange(at, at + 64) % 17 / 17, at % 64
-
-
-def _perceptron() -> nn.Sequential:
-    return nn.Sequential(*(layer for _ in range(16) for layer in (nn.Linear(64, 64), nn.GELU(), nn.Dropout(0.1))))
 
 
 @_job

@@ -32,13 +32,13 @@ def convolutions():
 def transformer():
     model = jobs._Transformer(causal=True, tied=True, layers=3)
     ids = torch.randint(23, (8, 24))
-    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs.token_loss)
 
 
 def recurrent():
     model = jobs._Lstm()
     ids = torch.randint(23, (16, 24))
-    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs._token_loss)
+    return jobs._supervised(model, ids, ids.roll(-1, 1), _sgd(model), jobs.token_loss)
 
 
 JOBS = {"deep_perceptron": deep_perceptron, "convolutions": convolutions, "transformer": transformer,

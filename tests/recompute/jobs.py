@@ -1,45 +1,18 @@
 """Small training jobs with every habit that eviction must survive. Each is a function that gives a fresh Trainer."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from tests.zoo.job import digest_all
+from tests.recompute import trainers
+from tests.recompute.trainers import Trainer, token_loss
 from tests.zoo.unet import UNet
 
 SEED = 3
-JOBS: dict[str, Callable[[], "Trainer"]] = {}
-
-
-@dataclass
-class Trainer:
-    """`step(i)` trains one iteration and returns the losses; the digests of everything a job leaves follow."""
-
-    modules: list[nn.Module]
-    optimizers: list[torch.optim.Optimizer]
-    step: Callable[[int], list[float]]
-    losses: list[list[float]] = field(default_factory=list)
-
-    def run(self, iterations: int) -> dict[str, str]:
-        for i in range(iterations):
-            self.losses.append(self.step(i))
-        return self.digests()
-
-    def digests(self) -> dict[str, str]:
-        """Losses, gradients, parameters, buffers, optimizer and RNG state, bit for bit."""
-        found: dict[str, str] = {}
-        digest_all(self.losses, "losses", found)
-        for at, module in enumerate(self.modules):
-            digest_all(dict(module.state_dict()), f"module{at}", found)
-            digest_all({n: p.grad for n, p in module.named_parameters() if p.grad is not None}, f"gradient{at}", found)
-        for at, optimizer in enumerate(self.optimizers):
-            digest_all(optimizer.state_dict()["state"], f"optimizer{at}", found)
-        digest_all(torch.get_rng_state(), "rng", found)
-        return found
+JOBS: dict[str, Callable[[], Trainer]] = {}
 
 
 def _job(build):
@@ -98,9 +71,8 @@ def cnn_channels_last():
                        images.to(memory_format=torch.channels_last), labels)
 
 
-@_job
-def resnet18():
-    """torchvision's blocks in ResNet-18's order, at an eighth of the width."""
+def _small_resnet18(width: int) -> nn.Sequential:
+    """torchvision's blocks in ResNet-18's order, which begins with a width of 64."""
     from torchvision.models.resnet import BasicBlock
 
     def stage(inputs: int, outputs: int, stride: int) -> list[nn.Module]:
@@ -108,11 +80,15 @@ def resnet18():
         if stride != 1 or inputs != outputs:
             shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
         return [BasicBlock(inputs, outputs, stride, shortcut), BasicBlock(outputs, outputs)]
-    model = nn.Sequential(
-        nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
-        *stage(8, 8, 1), *stage(8, 16, 2), *stage(16, 32, 2), *stage(32, 64, 2),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 5))
-    return _supervised(model, *_images(2, 32))
+    return nn.Sequential(
+        nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1),
+        *stage(width, width, 1), *stage(width, 2 * width, 2), *stage(2 * width, 4 * width, 2),
+        *stage(4 * width, 8 * width, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, 5))
+
+
+@_job
+def resnet18():
+    return _supervised(_small_resnet18(8), *_images(2, 32))
 
 
 @_job
@@ -170,13 +146,9 @@ class _Transformer(nn.Module):
         return self.head(x)
 
 
-def _token_loss(scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    return F.cross_entropy(scores.flatten(0, -2), targets.flatten())
-
-
 def _language(model: nn.Module) -> Trainer:
     ids = torch.randint(23, (2, 10))
-    return _supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-2), _token_loss)
+    return _supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters(), lr=1e-2), token_loss)
 
 
 @_job
@@ -224,57 +196,19 @@ def gan():
     noise_width = 8
     generator = nn.Sequential(nn.Linear(noise_width, 24), nn.BatchNorm1d(24), nn.ReLU(True), nn.Linear(24, 16), nn.Tanh())
     critic = nn.Sequential(nn.Linear(16, 24), nn.LeakyReLU(0.2, True), nn.Dropout(0.2), nn.Linear(24, 1))
-    optimizers = [torch.optim.Adam(part.parameters(), lr=1e-3) for part in (generator, critic)]
-    real = torch.randn(8, 16)
-    judge = F.binary_cross_entropy_with_logits
-
-    def step(_: int) -> list[float]:
-        fake = generator(torch.randn(8, noise_width))
-        optimizers[1].zero_grad()
-        told = judge(critic(real), torch.ones(8, 1)) + judge(critic(fake.detach()), torch.zeros(8, 1))
-        told.backward()
-        optimizers[1].step()
-        optimizers[0].zero_grad()
-        fooled = judge(critic(fake), torch.ones(8, 1))
-        fooled.backward()
-        optimizers[0].step()
-        return [told.item(), fooled.item()]
-    return Trainer([generator, critic], optimizers, step)
+    return trainers.adversarial(generator, critic, torch.randn(8, 16), noise_width)
 
 
 @_job
 def gradient_accumulation():
-    model = _convolutions()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    batches = [_images(3, 12) for _ in range(3)]
-
-    def step(_: int) -> list[float]:
-        optimizer.zero_grad()
-        losses = []
-        for images, labels in batches:
-            loss = F.cross_entropy(model(images), labels) / len(batches)
-            loss.backward()
-            losses.append(loss.item())
-        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
-        optimizer.step()
-        return losses
-    return Trainer([model], [optimizer], step)
+    return trainers.accumulating(_convolutions(), [_images(3, 12) for _ in range(3)])
 
 
 @_job
 def autocast_bfloat16():
     model = _Transformer(causal=True, tied=True)
-    ids = torch.randint(23, (2, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-
-    def step(_: int) -> list[float]:
-        optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16):
-            loss = _token_loss(model(ids), ids.roll(-1, 1))
-        loss.backward()
-        optimizer.step()
-        return [loss.item()]
-    return Trainer([model], [optimizer], step)
+    return trainers.under_autocast(model, torch.randint(23, (2, 10)), optimizer)
 
 
 class _Swish(torch.autograd.Function):
@@ -309,22 +243,8 @@ def custom_function():
 
 @_job
 def double_backward():
-    """A gradient penalty, and a graph that is used twice."""
     model = nn.Sequential(nn.Linear(8, 24), nn.Softplus(), nn.Linear(24, 24), nn.Tanh(), nn.Linear(24, 1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    data = torch.randn(12, 8)
-
-    def step(_: int) -> list[float]:
-        optimizer.zero_grad()
-        inputs = data.clone().requires_grad_()
-        out = model(inputs).sum()
-        (slope,) = torch.autograd.grad(out, inputs, create_graph=True)
-        penalty = (slope.norm(dim=1) - 1).square().mean()
-        penalty.backward(retain_graph=True)
-        (out * 0.01).backward()
-        optimizer.step()
-        return [penalty.item(), out.item()]
-    return Trainer([model], [optimizer], step)
+    return trainers.penalised(model, torch.randn(12, 8), torch.sum)
 
 
 class _PartlyCheckpointed(_Transformer):
@@ -339,16 +259,16 @@ def torch_checkpoint():
     return _language(_PartlyCheckpointed(causal=True, tied=False))
 
 
-@_job
-def hooks_that_read():
-    model = _convolutions()
+def _with_readers(model: nn.Sequential, read: tuple[int, ...], scaled: int, kept_of: int, *data: torch.Tensor) -> Trainer:
+    """Hooks read the outputs of the layers `read`, scale a gradient, and keep the outputs of a layer until the step ends."""
     seen: list[float] = []
-    for layer in (model[1], model[2], model[6]):
-        layer.register_forward_hook(lambda module, inputs, output: seen.append(output.detach().abs().mean().item()))
-    model[4].weight.register_hook(lambda gradient: gradient * 0.9)
+    for layer in read:
+        model[layer].register_forward_hook(
+            lambda module, inputs, output: seen.append(output.detach().abs().mean().item()))
+    model[scaled].weight.register_hook(lambda gradient: gradient * 0.9)
     kept: list[torch.Tensor] = []
-    model[3].register_forward_hook(lambda module, inputs, output: kept.append(output))
-    trainer = _supervised(model, *_images(4, 12))
+    model[kept_of].register_forward_hook(lambda module, inputs, output: kept.append(output))
+    trainer = _supervised(model, *data)
     plain_step = trainer.step
 
     def step(iteration: int) -> list[float]:
@@ -359,6 +279,11 @@ def hooks_that_read():
         return losses
     trainer.step = step
     return trainer
+
+
+@_job
+def hooks_that_read():
+    return _with_readers(_convolutions(), (1, 2, 6), 4, 3, *_images(4, 12))
 
 
 @_job
