@@ -10,12 +10,12 @@
 #include <mutex>
 #include <string>
 
+#include "plugin/budget/rescue.h"
 #include "plugin/doors.h"
 #include "plugin/finish.h"
 #include "plugin/notice.h"
 #include "plugin/registry.h"
 #include "plugin/report.h"
-#include "plugin/rescue.h"
 #include "plugin/session.h"
 #include "plugin/settings.h"
 #include "recompute/recompute.h"

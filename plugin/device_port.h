@@ -10,7 +10,7 @@
 #include "allocator/arena.h"
 #include "allocator/arena_counters.h"
 #include "core/trace.h"
-#include "plugin/ledger.h"
+#include "plugin/budget/ledger.h"
 
 namespace stowage::plugin {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "allocator/arena.h"
-#include "plugin/ledger.h"
+#include "plugin/budget/ledger.h"
 
 namespace stowage::plugin {
 

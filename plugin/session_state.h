@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "allocator/planned_allocator.h"
-#include "plugin/budget_keeper.h"
+#include "plugin/budget/budget_keeper.h"
 #include "plugin/plan_source.h"
 #include "plugin/retirable_arena.h"
 #include "plugin/session.h"

@@ -14,7 +14,7 @@
 
 #include "core/result.h"
 #include "core/units.h"
-#include "plugin/budget.h"
+#include "plugin/budget/budget.h"
 
 namespace stowage::plugin {
 

@@ -1,5 +1,5 @@
 // Budgets as they are written, and the ledger that holds them.
-#include "plugin/budget.h"
+#include "plugin/budget/budget.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "plugin/ledger.h"
+#include "plugin/budget/ledger.h"
 #include "plugin/settings.h"
 
 namespace stowage::plugin {

@@ -1,6 +1,6 @@
 // From rescue to a followed schedule: when an iteration is written down, what ends the following, and when
 // rescue stays alone.
-#include "plugin/planned_budget.h"
+#include "plugin/budget/planned_budget.h"
 
 #include <gtest/gtest.h>
 

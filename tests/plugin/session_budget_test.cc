@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plugin/rescue.h"
+#include "plugin/budget/rescue.h"
 #include "tests/plugin/fake_port.h"
 
 namespace stowage::plugin {

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "planner/schedule/background.h"
-#include "plugin/rescue.h"
+#include "plugin/budget/rescue.h"
 
 namespace stowage::plugin {
 

@@ -17,10 +17,10 @@
 #include <string>
 
 #include "core/trace.h"
-#include "plugin/budget.h"
-#include "plugin/ledger.h"
-#include "plugin/planned_budget.h"
-#include "plugin/rescue.h"
+#include "plugin/budget/budget.h"
+#include "plugin/budget/ledger.h"
+#include "plugin/budget/planned_budget.h"
+#include "plugin/budget/rescue.h"
 
 namespace stowage::plugin {
 

@@ -1,4 +1,4 @@
-#include "plugin/planned_budget.h"
+#include "plugin/budget/planned_budget.h"
 
 #include <algorithm>
 #include <optional>

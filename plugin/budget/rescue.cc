@@ -1,4 +1,4 @@
-#include "plugin/rescue.h"
+#include "plugin/budget/rescue.h"
 
 #include <atomic>
 #include <mutex>

@@ -1,8 +1,8 @@
-#include "plugin/torch_rescue.h"
+#include "plugin/budget/torch_rescue.h"
 
 #include <c10/core/DeviceType.h>
 
-#include "plugin/rescue.h"
+#include "plugin/budget/rescue.h"
 #include "recompute/planned.h"
 #include "recompute/recompute.h"
 

@@ -1,4 +1,4 @@
-#include "plugin/budget.h"
+#include "plugin/budget/budget.h"
 
 #include <array>
 #include <charconv>

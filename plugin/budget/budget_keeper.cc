@@ -1,4 +1,4 @@
-#include "plugin/budget_keeper.h"
+#include "plugin/budget/budget_keeper.h"
 
 #include <exception>
 #include <utility>
