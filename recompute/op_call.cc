@@ -111,6 +111,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
 void OpCall::note_begin() {
   c10::SmallVector<StepRecorder::Argument, 6> arguments;
   for (std::size_t i = 0; i < uses_.size(); ++i) {
+    if (is_written_by_another(i)) continue;
     const bool kept = recipe_ && recipe_->inputs[i].captured != nullptr;
     const ValueRole role = uses_[i].role == Role::kOverwritten ? ValueRole::kReplaced
                            : uses_[i].role == Role::kWritten   ? ValueRole::kChanged
@@ -170,6 +171,16 @@ bool OpCall::appears_once(const Use& use) const {
                        [&](const Use& other) { return other.record == use.record; }) == 1;
 }
 
+// True if the op writes the same storage through another of its tensors; of several such the first counts.
+bool OpCall::is_written_by_another(std::size_t at) const {
+  for (std::size_t i = 0; i < uses_.size(); ++i) {
+    const bool before = i < at || uses_[at].role == Role::kRead;
+    if (i != at && before && uses_[i].record == uses_[at].record && uses_[i].role == Role::kWritten)
+      return true;
+  }
+  return false;
+}
+
 bool OpCall::is_used(const StorageRecord* record) const {
   return std::any_of(uses_.begin(), uses_.end(), [&](const Use& use) { return use.record == record; });
 }
@@ -201,8 +212,7 @@ bool OpCall::may_record() const {
     if (use.record->exposed) return false;
     if (!use.written || use.statistics) return true;
     if (is_parameter(*use.tensor)) return false;  // history ends at an optimizer's step
-    return appears_once(use) &&
-           (use.role == Role::kOverwritten || static_cast<bool>(use.record->current->recipe));
+    return use.role == Role::kOverwritten || static_cast<bool>(use.record->current->recipe);
   });
 }
 
@@ -237,7 +247,7 @@ void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
 
 void OpCall::announce_writes() {
   for (const Use& use : uses_) {
-    if (use.written) machine_.residency.restore_dependents(*use.record);
+    if (use.written) machine_.residency.before_write(*use.record, machine_.steps.driver().follows());
   }
   for (const Use& use : uses_) {
     if (use.written) use.record->current->closing = true;

@@ -48,6 +48,7 @@ class OpCall {
   void bring_back();
   void pin_what_is_unsafe();
   [[nodiscard]] bool appears_once(const Use& use) const;
+  [[nodiscard]] bool is_written_by_another(std::size_t at) const;
   [[nodiscard]] bool trains(c10::ArrayRef<c10::IValue> arguments) const;
   [[nodiscard]] bool may_record() const;
   void make_recipe(c10::ArrayRef<c10::IValue> arguments);

@@ -1,5 +1,6 @@
 #include "recompute/residency.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -36,6 +37,7 @@ struct Residency::Plan {
 };
 
 bool Residency::materialised(const Value& value) {
+  if (value.kept) return true;
   return value.home != nullptr && !value.closing && !value.home->evicted && value.home->alive();
 }
 
@@ -73,6 +75,10 @@ bool Residency::evict(StorageRecord& record) {
 bool Residency::anchor_leaves(std::vector<Ref<Value>>& leaves) {
   std::vector<c10::Storage> held;
   for (const auto& leaf : leaves) {
+    if (leaf->kept) {
+      held.push_back(leaf->anchor);
+      continue;
+    }
     if (leaf->closing || leaf->frozen) return false;
     held.emplace_back(leaf->home->impl.lock());
     if (!held.back()) return false;
@@ -81,13 +87,6 @@ bool Residency::anchor_leaves(std::vector<Ref<Value>>& leaves) {
     if (leaves[i]->anchors++ == 0) leaves[i]->anchor = std::move(held[i]);
   }
   return true;
-}
-
-void Residency::release_leaves(StorageRecord& record) {
-  for (const auto& leaf : record.leaves) {
-    if (--leaf->anchors == 0) leaf->anchor = c10::Storage();
-  }
-  record.leaves.clear();
 }
 
 NeighbourSets::Id Residency::set_of(Value& value) {
@@ -168,6 +167,7 @@ c10::Storage Residency::input_of(Plan& plan, const Input& input, const Geometry&
     if (last) plan.made.erase(made);
     return !last && geometry.role == Role::kWritten ? copy_storage(storage) : storage;
   }
+  if (value.kept) return geometry.role == Role::kWritten ? copy_storage(value.anchor) : value.anchor;
   if (value.home != nullptr && !value.closing) {
     restore(*value.home);
     const c10::Storage storage(value.home->impl.lock());
@@ -180,6 +180,36 @@ c10::Storage Residency::input_of(Plan& plan, const Input& input, const Geometry&
     }
   }
   return make_again(value);  // it died, in another thread, since the plan was made
+}
+
+// An op may read and write one storage through several views (`y[1:] = y[:-1]`): those see one storage again.
+std::vector<c10::Storage> Residency::inputs_of(Plan& plan, const Recipe& recipe) {
+  const auto& tensors = recipe.kind->tensors;
+  std::vector<c10::Storage> inputs(recipe.inputs.size());
+  const auto is_written = [](const Geometry& one) { return one.role == Role::kWritten; };
+  if (std::any_of(tensors.begin(), tensors.end(), is_written)) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (is_written(tensors[i]) && !inputs[i]) fetch_for_writing(plan, recipe, i, inputs);
+    }
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) inputs[i] = input_of(plan, recipe.inputs[i], tensors[i]);
+  }
+  return inputs;
+}
+
+// The storage that the op writes through its `at`th tensor, for all of its tensors that show it.
+void Residency::fetch_for_writing(Plan& plan, const Recipe& recipe, std::size_t at,
+                                  std::vector<c10::Storage>& inputs) {
+  const Ref<Value>& value = recipe.inputs[at].value;
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (i != at && recipe.inputs[i].value == value) others.push_back(i);
+  }
+  const auto uses = plan.uses.find(value.get());
+  if (uses != plan.uses.end()) uses->second -= static_cast<std::uint32_t>(others.size());
+  inputs[at] = input_of(plan, recipe.inputs[at], recipe.kind->tensors[at]);
+  for (const std::size_t other : others) inputs[other] = inputs[at];
 }
 
 c10::Storage Residency::make_again(Value& value) {
@@ -206,9 +236,7 @@ void Residency::run(Plan& plan, std::size_t step) {
   const Recipe& recipe = *plan.steps[step];
   std::vector<RecordLock> locks;
   for (const Input& input : recipe.inputs) locks.emplace_back(input.value ? input.value->home : nullptr);
-  std::vector<c10::Storage> inputs;
-  for (std::size_t i = 0; i < recipe.inputs.size(); ++i)
-    inputs.push_back(input_of(plan, recipe.inputs[i], recipe.kind->tensors[i]));
+  std::vector<c10::Storage> inputs = inputs_of(plan, recipe);
   const std::uint64_t begin = now_ns();
   std::vector<c10::Storage> made = replay(recipe, inputs);
   counts_.replay_ns += now_ns() - begin;
@@ -242,7 +270,7 @@ void Residency::refill(StorageRecord& record, c10::Storage& made) {
   Value& value = *record.current;
   if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->kind->cost_ns());
   value.cost_set = -1;
-  release_leaves(record);
+  StorageBook::release_leaves(record);
 }
 
 void Residency::restore(StorageRecord& record) {
@@ -255,38 +283,97 @@ void Residency::restore(StorageRecord& record) {
   STOWAGE_CHECK(!record.evicted, "the last step of a plan makes what it is for");
 }
 
+// Those that live; the dead need nothing any more.
+std::vector<StorageRecord*> Residency::dependents_of(const Ref<Value>& leaf) {
+  std::vector<StorageRecord*> dependents;
+  book_.for_each([&](StorageRecord& other) {
+    if (std::find(other.leaves.begin(), other.leaves.end(), leaf) != other.leaves.end())
+      dependents.push_back(&other);
+  });
+  const auto is_dead = [this](StorageRecord* dependent) {
+    if (dependent->alive()) return false;
+    count_away(dependent->bytes, false);
+    dependent->evicted = false;
+    dependent->pinned = true;
+    StorageBook::release_leaves(*dependent);
+    return true;
+  };
+  std::erase_if(dependents, is_dead);
+  return dependents;
+}
+
+// Bytes of the leaves that are as likely to be written as a parameter is, once, against those of the values
+// that start from them. Where one parameter is written the others follow.
+bool Residency::is_cheaper_kept(const StorageRecord& leaf, std::span<StorageRecord* const> dependents) {
+  const std::uint64_t stamp = book_.next_stamp();
+  std::uint64_t away = 0;
+  std::uint64_t kept = leaf.bytes;
+  leaf.current->stamp = stamp;
+  for (const StorageRecord* const dependent : dependents) {
+    away += dependent->bytes;
+    for (const Ref<Value>& other : dependent->leaves) {
+      if (other->stamp == stamp || other->home == nullptr || !other->home->pinned) continue;
+      other->stamp = stamp;
+      kept += other->home->bytes;
+    }
+  }
+  return kept <= away;
+}
+
+void Residency::keep_content(StorageRecord& record) {
+  struct Inside {
+    Inside() { ++replaying_here(); }
+    ~Inside() { --replaying_here(); }
+  } const inside;
+  const RecordLock lock(&record);
+  const Ref<Value> content = record.current;
+  const c10::Storage held(record.impl.lock());
+  STOWAGE_CHECK(static_cast<bool>(held), "what an op is about to write is alive");
+  c10::Storage copy = copy_storage(held);
+  if (content->anchors == 0) {  // while room was made for the copy, whoever needed it came back
+    content->frozen = true;
+    return;
+  }
+  content->kept = true;
+  content->anchor = std::move(copy);
+  book_.overwrite(record, Ref<Value>(new Value));
+}
+
+void Residency::restore_each(std::span<StorageRecord* const> records) {
+  std::vector<RecordLock> locks;  // or a small budget evicts one for the other for ever
+  locks.reserve(records.size());
+  for (StorageRecord* record : records) locks.emplace_back(record);
+  for (StorageRecord* record : records) restore(*record);
+}
+
 void Residency::restore_all() {
   std::vector<StorageRecord*> away;
   book_.for_each([&](StorageRecord& record) {
     if (record.evicted) away.push_back(&record);
   });
-  std::vector<RecordLock> locks;  // or a small budget evicts one for the other for ever
-  locks.reserve(away.size());
-  for (StorageRecord* record : away) locks.emplace_back(record);
-  for (StorageRecord* record : away) restore(*record);
+  restore_each(away);
 }
 
-void Residency::restore_dependents(StorageRecord& record) {
+void Residency::before_write(StorageRecord& record, bool as_planned) {
   const Ref<Value> content = record.current;
-  content->frozen = true;
-  if (content->anchors == 0) return;
-  std::vector<StorageRecord*> dependents;
-  book_.for_each([&](StorageRecord& other) {
-    for (const auto& leaf : other.leaves) {
-      if (leaf == content) return dependents.push_back(&other);
+  const std::vector<StorageRecord*> dependents =
+      content->anchors > 0 ? dependents_of(content) : std::vector<StorageRecord*>();
+  const auto bring_back = [&] {
+    content->frozen = true;
+    restore_each(dependents);
+  };
+  if (dependents.empty() || (!short_ && (as_planned || !is_cheaper_kept(record, dependents)))) {
+    try {
+      return bring_back();
+    } catch (const c10::OutOfMemoryError&) {
+      short_ = true;  // nor will the rest fit
     }
-  });
-  std::vector<RecordLock> locks;
-  locks.reserve(dependents.size());
-  for (StorageRecord* dependent : dependents) locks.emplace_back(dependent);
-  for (StorageRecord* dependent : dependents) {
-    restore(*dependent);
-    if (!dependent->evicted) continue;
-    // It died while evicted: nobody wants it back.
-    count_away(dependent->bytes, false);
-    dependent->evicted = false;
-    dependent->pinned = true;
-    release_leaves(*dependent);
+    return keep_content(record);
+  }
+  try {
+    keep_content(record);
+  } catch (const c10::OutOfMemoryError&) {
+    bring_back();
   }
 }
 

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -49,8 +50,10 @@ class Residency {
   /// Brings it back if it is evicted. Throws what the ops throw.
   void restore(StorageRecord& record);
   void restore_all();
-  /// Before the content of `record` changes: brings back what starts from it.
-  void restore_dependents(StorageRecord& record);
+  /// Before the content of `record` changes: brings back what starts from it or, where that takes less
+  /// memory, keeps a copy of the content until nobody needs it. `as_planned`: a copy only if there is no room
+  /// for what starts from it. Throws what recomputation throws; then nothing may be written.
+  void before_write(StorageRecord& record, bool as_planned);
   /// Looks at the next `count` storages in turn and forgets the dead.
   void bury_dead(std::size_t count);
   /// True if anything is evicted. From any thread, without the lock.
@@ -65,7 +68,10 @@ class Residency {
   static bool materialised(const Value& value);
   [[nodiscard]] const ResidencyCounts& counts() const { return counts_; }
   /// Requires: nothing is evicted.
-  void reset_counts() { counts_ = {}; }
+  void reset_counts() {
+    counts_ = {};
+    short_ = false;
+  }
 
  private:
   struct Plan;
@@ -73,10 +79,15 @@ class Residency {
   void run_all(Plan& plan);
   c10::Storage make_again(Value& value);
   void run(Plan& plan, std::size_t step);
+  std::vector<c10::Storage> inputs_of(Plan& plan, const Recipe& recipe);
+  void fetch_for_writing(Plan& plan, const Recipe& recipe, std::size_t at, std::vector<c10::Storage>& inputs);
   c10::Storage input_of(Plan& plan, const Input& input, const Geometry& geometry);
   void deliver(Plan& plan, const Recipe& recipe, std::vector<c10::Storage>& made);
   void refill(StorageRecord& record, c10::Storage& made);
-  void release_leaves(StorageRecord& record);
+  std::vector<StorageRecord*> dependents_of(const Ref<Value>& leaf);
+  bool is_cheaper_kept(const StorageRecord& leaf, std::span<StorageRecord* const> dependents);
+  void keep_content(StorageRecord& record);
+  void restore_each(std::span<StorageRecord* const> records);
   bool anchor_leaves(std::vector<Ref<Value>>& leaves);
   void join_neighbours(Value& value);
   void count_away(std::uint64_t bytes, bool away);
@@ -86,6 +97,7 @@ class Residency {
   ResidencyCounts counts_;
   std::atomic<bool> any_away_{false};
   bool poison_ = false;
+  bool short_ = false;  ///< what starts from a leaf that is to be written did not fit
 };
 
 /// > 0 while the calling thread recomputes.

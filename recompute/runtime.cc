@@ -140,7 +140,7 @@ void Runtime::expose(c10::StorageImpl* storage) {
   with_resident(storage, [](Machine& all, StorageRecord& record) {
     if (record.exposed) return;
     record.exposed = true;
-    all.residency.restore_dependents(record);
+    all.residency.before_write(record, all.steps.driver().follows());
     all.book.overwrite(record, Ref<Value>(new Value));
   });
 }

@@ -2,14 +2,17 @@
 
 #include <c10/core/Allocator.h>
 
+#include <optional>
+
 #include "core/check.h"
+#include "recompute/planned.h"
 
 namespace stowage::recompute {
 namespace {
 
 // A leaf whose storage died or was overwritten is gone for good.
 bool is_lost(Value& value) {
-  if (value.recipe) return false;
+  if (value.recipe || value.kept) return false;
   if (!value.lost && (value.home == nullptr || !value.home->alive())) value.lost = true;
   return value.lost;
 }
@@ -91,21 +94,30 @@ StorageRecord& StorageBook::add(const c10::Storage& storage, Ref<Value> value) {
 
 void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
   Value& old = *record.current;
-  STOWAGE_CHECK(old.anchors == 0,
-                "evicted values that start from this content are restored before it is written");
+  STOWAGE_CHECK(
+      old.anchors == 0 || old.kept,
+      "evicted values that start from this content are restored, or it is kept, before it is written");
   old.home = nullptr;
-  if (!old.recipe) old.lost = true;
+  if (!old.recipe && !old.kept) old.lost = true;
   record.current = std::move(value);
   record.current->home = &record;
   record.bytes = record.address->nbytes();
   record.data = record.address->data();
 }
 
-void StorageBook::bury(StorageRecord& record) {
+void StorageBook::release_leaves(StorageRecord& record) {
   for (const auto& leaf : record.leaves) {
-    if (--leaf->anchors == 0) leaf->anchor = c10::Storage();
+    if (--leaf->anchors > 0) continue;
+    std::optional<QuietMemory> ours;
+    if (leaf->kept) ours.emplace();
+    leaf->anchor = c10::Storage();
+    leaf->kept = false;
   }
   record.leaves.clear();
+}
+
+void StorageBook::bury(StorageRecord& record) {
+  release_leaves(record);
   record.current->home = nullptr;
   if (!record.current->recipe) record.current->lost = true;
   by_address_.erase(key_of(record.address));

@@ -57,8 +57,11 @@ class StorageBook {
 
   /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
   StorageRecord& add(const c10::Storage& storage, Ref<Value> value);
-  /// The storage has a new content. Requires: nothing evicted needs a leaf that was there.
+  /// The storage has a new content. Requires: nothing evicted needs a leaf that was there and is not kept.
   void overwrite(StorageRecord& record, Ref<Value> value);
+
+  /// Nothing evicted needs `record`'s leaves any more: it came back or died.
+  static void release_leaves(StorageRecord& record);
 
   /// Looks at the next `count` records in turn and forgets those whose storage is dead and that no running op
   /// needs; first `dying` is called with each. Requires: no walk is under way.

@@ -36,7 +36,7 @@ struct Value : Counted<Value> {
 
   StorageRecord* home = nullptr;      ///< where it is the current version; null once overwritten or freed
   Ref<Recipe> recipe;                 ///< null: a leaf
-  c10::Storage anchor;                ///< of a leaf, held while `anchors` > 0
+  c10::Storage anchor;                ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
   std::uint64_t stamp = 0;            ///< of the latest walk that came by
   std::uint32_t anchors = 0;          ///< evicted storages that need this leaf
   std::uint32_t depth = 0;            ///< ops on the longest way from a leaf
@@ -46,6 +46,7 @@ struct Value : Counted<Value> {
   bool lost = false;                  ///< neither at home nor with a recipe
   bool closing = false;  ///< an op is overwriting it at its home: not to be read or counted on any more
   bool frozen = false;   ///< about to be closing: no further eviction may count on it
+  bool kept = false;     ///< a leaf that was overwritten: `anchor` is a copy of what was at its home
   bool sound = true;     ///< the verdict of the latest sweep
 };
 

@@ -76,15 +76,59 @@ def test_a_shared_ancestor_is_made_once():
     assert probe.counters()["replays"] == 41
 
 
-def test_an_input_is_restored_before_it_is_written():
+def test_what_starts_from_an_input_is_restored_before_it_is_written():
     x = data(40)
-    y = x.exp()
+    y = x[:10].exp()
     before = y.clone()
     assert evict(y)
     x.add_(1.0)
     assert not is_evicted(y)
     assert torch.equal(y, before)
     assert not evict(y), "what it was made from is gone"
+
+
+def test_an_input_is_kept_as_it_was_where_that_takes_less():
+    """One copy for all that start from it, which goes with the last of them."""
+    x, w = data(40), data(20, 40)
+    made = [w * x, w + x.exp(), (w - x).relu_()]
+    before, live = [y.clone() for y in made], probe.library.probe_held
+    probe.library.probe_budget(0)  # from here on it counts
+    assert all(evict(y) for y in made)
+    held = live()
+    x.zero_()
+    assert all(is_evicted(y) for y in made) and live() - held == 160
+    x.add_(1.0)
+    assert torch.equal(made[0], before[0])
+    assert evict(made[0]), "the copy is still there for the others"
+    assert live() - held == 160
+    assert all(torch.equal(y, wanted) for y, wanted in zip(made, before))
+    assert live() - held == 3 * 20 * 40 * 4
+    assert not evict(made[0]), "what it was made from is gone"
+
+
+def test_values_that_nobody_needs_any_more_keep_nothing():
+    x, w = data(40), data(20, 40)
+    y = w * x
+    probe.library.probe_budget(0)
+    assert evict(y)
+    del y
+    held, counted = probe.library.probe_held(), probe.counters()["replays"]
+    x.add_(1.0)
+    assert probe.library.probe_held() == held and probe.counters()["replays"] == counted
+
+
+def test_a_kept_input_outlives_a_change_of_settings_and_the_runtime():
+    x, w = data(40), data(20, 40)
+    y, z = w * x, w + x
+    before = (y.clone(), z.clone())
+    assert evict(y) and evict(z)
+    x.zero_()
+    assert is_evicted(y) and is_evicted(z)
+    probe.library.probe_end_iteration()
+    assert torch.equal(y, before[0]) and is_evicted(z)
+    probe.library.probe_uninstall()
+    assert torch.equal(z, before[1])
+    assert probe.library.probe_install(0, 0, 1, 1) == 0
 
 
 def test_an_in_place_chain_is_one_value_with_versions():
@@ -97,6 +141,29 @@ def test_an_in_place_chain_is_one_value_with_versions():
     assert evict(y) and evict(early)
     assert torch.equal(early, before_early), "made from the first version"
     assert torch.equal(y, before) and y._version == version
+
+
+def test_a_storage_written_and_read_through_several_views():
+    """`y[:, ::2] *= c` ends as a copy of a view onto itself; rows are moved within a tensor; x is added to itself."""
+    x = data(6, 8)
+    y = x.exp()
+    first = y.sum(0)
+    y[:, ::2] *= 0.5
+    y[1:3] = y[3:5]
+    second = y.sin()
+    y.mul_(y)
+    y[0].add_(y[5])
+    torch.mul(y[2], y[3], out=y[4])
+    torch._foreach_mul_([y[0], y[1]], 3.0)
+    kept = [t.clone() for t in (first, second, y)]
+    for away in ((y,), (second, y), (first, second, y)):
+        assert all(evict(t) for t in away)
+        assert all(torch.equal(t, wanted) for t, wanted in zip((first, second, y), kept))
+    twin = y.tanh()
+    wanted = twin.clone()
+    del y
+    assert evict(twin)
+    assert torch.equal(twin, wanted)
 
 
 def test_a_written_input_that_others_need_too_is_copied():
