@@ -3,7 +3,7 @@
 namespace stowage::recompute {
 
 std::int64_t ForeignBuffers::add(const stowage_evictable& owner, std::uint64_t now) {
-  buffers_[next_id_] = {owner, now, 0, false};
+  buffers_[next_id_] = {owner, now};
   return next_id_++;
 }
 
@@ -16,7 +16,7 @@ bool ForeignBuffers::use(std::int64_t id, std::uint64_t now) {
     --buffer.uses;
     return false;
   }
-  buffer.evicted = false;
+  buffer.evicted = buffer.refused = false;
   buffer.last_use = now;
   return true;
 }
@@ -27,9 +27,9 @@ void ForeignBuffers::done(std::int64_t id) {
 }
 
 bool ForeignBuffers::evict(ForeignBuffer& buffer) {
-  if (buffer.owner.evict(buffer.owner.context) == 0) return false;
-  buffer.evicted = true;
-  return true;
+  buffer.evicted = buffer.owner.evict(buffer.owner.context) != 0;
+  buffer.refused = !buffer.evicted;
+  return buffer.evicted;
 }
 
 }  // namespace stowage::recompute

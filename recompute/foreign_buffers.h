@@ -15,6 +15,7 @@ struct ForeignBuffer {
   std::uint64_t last_use = 0;
   std::uint32_t uses = 0;
   bool evicted = false;
+  bool refused = false;  ///< its owner did not give it when last asked, and it was not used since
 };
 
 class ForeignBuffers {
@@ -31,6 +32,13 @@ class ForeignBuffers {
   void for_each_evictable(int device_type, Visit visit) {
     for (auto& [id, buffer] : buffers_) {
       if (!buffer.evicted && buffer.uses == 0 && buffer.owner.device_type == device_type) visit(buffer);
+    }
+  }
+  /// Calls `visit` with each that is there on this kind of device.
+  template <class Visit>
+  void for_each_resident(int device_type, Visit visit) const {
+    for (const auto& [id, buffer] : buffers_) {
+      if (!buffer.evicted && buffer.owner.device_type == device_type) visit(buffer);
     }
   }
   /// False if the owner would not.

@@ -52,6 +52,36 @@ std::string in_units(std::uint64_t bytes) {
   return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
 }
 
+// Bytes that are there, by why they stay.
+struct Holdings {
+  std::uint64_t pinned = 0;
+  std::uint64_t leaves = 0;
+  std::uint64_t locked = 0;
+  std::uint64_t small = 0;
+  std::uint64_t evictable = 0;
+  std::uint64_t foreign = 0;  ///< in use, or not given when they were asked for
+
+  [[nodiscard]] std::uint64_t sum() const { return pinned + leaves + locked + small + evictable + foreign; }
+};
+
+Holdings holdings(Machine& all, int device_type) {
+  Holdings held;
+  all.book.for_each([&](StorageRecord& record) {
+    if (record.evicted || !record.alive()) return;
+    if (static_cast<int>(record.address->device_type()) != device_type) return;
+    if (Residency::may_evict(record))
+      return void((record.bytes < all.options.smallest.value() ? held.small : held.evictable) +=
+                  record.bytes);
+    (record.locks > 0                  ? held.locked
+     : record.pinned || record.exposed ? held.pinned
+                                       : held.leaves) += record.bytes;
+  });
+  all.foreign.for_each_resident(device_type, [&](const ForeignBuffer& buffer) {
+    (buffer.uses > 0 || buffer.refused ? held.foreign : held.evictable) += buffer.owner.bytes;
+  });
+  return held;
+}
+
 }  // namespace
 
 Status Runtime::install(const Options& options) {
@@ -101,26 +131,16 @@ bool Runtime::make_contiguous_room(Bytes bytes, int device_type, std::span<const
 std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type) {
   Machine& all = machine();
   const Lock lock(all.mutex);
-  std::uint64_t pinned = 0;
-  std::uint64_t leaves = 0;
-  std::uint64_t locked = 0;
-  std::uint64_t small = 0;
-  std::uint64_t evictable = 0;
-  all.book.for_each([&](StorageRecord& record) {
-    if (record.evicted || !record.alive()) return;
-    if (static_cast<int>(record.address->device_type()) != device_type) return;
-    if (Residency::may_evict(record))
-      return void((record.bytes < all.options.smallest.value() ? small : evictable) += record.bytes);
-    (record.locks > 0 ? locked : record.pinned || record.exposed ? pinned : leaves) += record.bytes;
-  });
-  const std::uint64_t other =
-      held.value() - std::min(held.value(), pinned + leaves + locked + small + evictable);
-  const std::uint64_t needed = held.value() - std::min(held.value(), evictable) + bytes.value();
+  const Holdings known = holdings(all, device_type);
+  const std::uint64_t other = held.value() - std::min(held.value(), known.sum());
+  const std::uint64_t needed = held.value() - std::min(held.value(), known.evictable) + bytes.value();
   return in_units(bytes.value()) + " more do not fit. Held: " + in_units(held.value()) + ", of these " +
-         in_units(locked) + " in use by the running op, " + in_units(pinned) +
-         " parameters and other pinned tensors, " + in_units(leaves) + " that cannot be recomputed, " +
-         in_units(small) + " in small tensors, " + in_units(other) + " not seen by Stowage, " +
-         in_units(evictable) + " evictable" +
+         in_units(known.locked) + " in use by the running op, " + in_units(known.pinned) +
+         " parameters and other pinned tensors, " + in_units(known.leaves) + " that cannot be recomputed, " +
+         in_units(known.small) + " in small tensors, " +
+         (known.foreign == 0 ? ""
+                             : in_units(known.foreign) + " in registered buffers that their owners use, ") +
+         in_units(other) + " not seen by Stowage, " + in_units(known.evictable) + " evictable" +
          (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
          ". A budget of " + in_units(needed) + " would do at this point.";
 }

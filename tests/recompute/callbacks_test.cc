@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "recompute/evictable.h"
@@ -101,6 +102,24 @@ TEST_F(Callbacks, AnOwnerMayRefuse) {
   cache.willing = true;
   EXPECT_NE(stowage_evictable_use(cache.id()), 0);
   stowage_evictable_done(cache.id());
+}
+
+TEST_F(Callbacks, AShortageNamesThem) {
+  SpillingCache used(std::vector<char>(2048, 'u'));
+  SpillingCache idle(std::vector<char>(5120, 'i'));
+  ASSERT_NE(stowage_evictable_use(used.id()), 0);
+  const std::string before = Runtime::explain_shortage(Bytes(1024), Bytes(8192), 0);
+  EXPECT_NE(before.find("2 KiB in registered buffers"), std::string::npos) << before;
+  EXPECT_NE(before.find("1 KiB not seen by Stowage, 5 KiB evictable"), std::string::npos) << before;
+  EXPECT_NE(before.find("A budget of 4 KiB would do"), std::string::npos) << before;
+  idle.willing = false;
+  EXPECT_FALSE(Runtime::make_room(Bytes(1), 0));
+  const std::string after = Runtime::explain_shortage(Bytes(1024), Bytes(8192), 0);
+  EXPECT_NE(after.find("7 KiB in registered buffers"), std::string::npos) << after;
+  EXPECT_NE(after.find(" 0 KiB evictable"), std::string::npos) << after;
+  const std::string elsewhere = Runtime::explain_shortage(Bytes(1024), Bytes(8192), 1);
+  EXPECT_EQ(elsewhere.find("registered buffers"), std::string::npos) << elsewhere;
+  stowage_evictable_done(used.id());
 }
 
 TEST_F(Callbacks, BadArguments) {
