@@ -29,6 +29,8 @@ class DevicePort {
   virtual TraceInfo describe() = 0;
   /// An arena with `bytes` mapped. Error: kOutOfMemory when the device has not so much left.
   virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) = 0;
+  /// What an arena's memory is mapped in.
+  virtual Bytes arena_page() = 0;
   /// Where the arenas' blocks are counted, if anybody wants to know; outlives the arenas.
   virtual allocator::ArenaCounters* arena_counters() { return nullptr; }
   /// Gives what upstream caches back to the device. May synchronise.

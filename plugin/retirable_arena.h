@@ -11,18 +11,20 @@
 #include <utility>
 
 #include "allocator/arena.h"
+#include "allocator/backend.h"
 #include "plugin/budget/ledger.h"
 
 namespace stowage::plugin {
 
 class RetirableArena final : public allocator::Arena {
  public:
-  /// `ledger` has counted what is mapped; null: nobody counts.
-  RetirableArena(std::unique_ptr<allocator::Arena> arena, Ledger* ledger)
+  /// `ledger` has counted what is mapped; null: nobody counts. `page`: what memory is mapped in.
+  RetirableArena(std::unique_ptr<allocator::Arena> arena, Ledger* ledger, Bytes page)
       : arena_(std::move(arena)),
         ledger_(ledger),
         base_(arena_->base()),
         reserved_(arena_->reserved()),
+        page_(page),
         charged_(arena_->mapped()) {}
 
   [[nodiscard]] void* base() const noexcept override { return base_; }
@@ -30,7 +32,8 @@ class RetirableArena final : public allocator::Arena {
   [[nodiscard]] Bytes mapped() const noexcept override { return arena_ ? arena_->mapped() : Bytes(0); }
   Status grow(Bytes bytes) override {
     if (!arena_) return Error{ErrorCode::kOutOfMemory, "the arena was given back"};
-    if (!charge(bytes)) return Error{ErrorCode::kOutOfMemory, "the budget has no room for a larger arena"};
+    if (!charge(allocator::round_up_to(bytes, page_)))
+      return Error{ErrorCode::kOutOfMemory, "the budget has no room for a larger arena"};
     Status grown = arena_->grow(bytes);
     uncharge(arena_->mapped());
     return grown;
@@ -61,6 +64,7 @@ class RetirableArena final : public allocator::Arena {
   Ledger* ledger_;
   void* base_;
   Bytes reserved_;
+  Bytes page_;
   std::atomic<Bytes> charged_;
 };
 

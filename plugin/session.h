@@ -86,6 +86,8 @@ class Session {
   /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
   /// not in use. True if something changed: ask the ledger again. Call with no lock held.
   bool make_room(Bytes bytes);
+  /// The same where upstream refused `bytes`. True if something was freed: ask upstream again.
+  bool make_room_upstream(Bytes bytes);
   /// The sentence for an out-of-memory error where make_room() could not help.
   [[nodiscard]] std::string explain_shortage(Bytes bytes) const;
   /// Python's guards are there now: a budget that waited for them is held from here on.

@@ -31,6 +31,12 @@ bool Session::make_room(Bytes bytes) {
   return state.port.ledger()->missing(bytes).value() == 0;
 }
 
+bool Session::make_room_upstream(Bytes bytes) {
+  State& state = *state_;
+  if (state.forked.load(std::memory_order_relaxed)) return false;
+  return state.budget.make_more_room(bytes) || state.give_up_free_arena();
+}
+
 std::string Session::explain_shortage(Bytes bytes) const { return state_->budget.explain(bytes); }
 
 // True if anything was evicted in the iteration that ended. While recording, that iteration is forgotten.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "allocator/backend.h"
 #include "allocator/stream_regions.h"
 #include "plugin/notice.h"
 #include "plugin/observers.h"
@@ -20,6 +21,25 @@ constexpr std::uint64_t kMaxMarksWithOps = 32;
 // Marks that ops are still written down for where the job does not repeat itself any more: an evaluation now
 // and then shall not keep it from its plan.
 constexpr std::uint64_t kUnlikeMarksWithOps = 4;
+
+// The bytes are counted before they are mapped.
+Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes height) {
+  Ledger* const ledger = port.ledger();
+  const Bytes whole = allocator::round_up_to(height, port.arena_page());
+  if (ledger != nullptr && !ledger->try_take_arena(whole))
+    return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
+  Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(height);
+  if (!mapped.ok()) {
+    if (ledger != nullptr) ledger->give_arena(whole);
+    return mapped.error();
+  }
+  if (ledger != nullptr && (*mapped)->mapped() != whole) {
+    ledger->give_arena(whole);
+    return Error{ErrorCode::kInternal,
+                 "the arena was mapped in other pages than the device's; please report this"};
+  }
+  return std::make_unique<RetirableArena>(std::move(*mapped), ledger, port.arena_page());
+}
 
 }  // namespace
 
@@ -188,15 +208,11 @@ Status Session::State::serve(const Plan& plan) {
   if (Status apart = allocator::StreamRegions().admit({plan}); !apart) return apart;
   if (settings.fault == Fault::kArena)
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
-  Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(plan.height);
-  if (!mapped.ok()) return mapped.error();
-  Ledger* const ledger = port.ledger();
-  if (ledger != nullptr && !ledger->try_take_arena((*mapped)->mapped()))
-    return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
-  auto retirable = std::make_unique<RetirableArena>(std::move(*mapped), ledger);
-  RetirableArena* const memory = retirable.get();
+  Result<std::unique_ptr<RetirableArena>> retirable = map_retirable(port, plan.height);
+  if (!retirable) return retirable.error();
+  RetirableArena* const memory = retirable->get();
   planned.push_back(std::make_unique<allocator::PlannedAllocator>(
-      std::move(retirable), std::vector<Plan>{plan}, port.arena_counters()));
+      std::move(*retirable), std::vector<Plan>{plan}, port.arena_counters()));
   arena = memory;
   const UpstreamUse use = port.upstream_use();
   planned.back()->set_outside_bytes(use.allocated);

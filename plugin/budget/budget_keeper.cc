@@ -110,6 +110,13 @@ bool BudgetKeeper::make_room(Bytes bytes) noexcept {
   return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
 }
 
+bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
+  const Bytes missing = ledger_->missing(bytes);
+  shortages_.fetch_add(1, std::memory_order_relaxed);
+  return state_.load() == State::kWatching &&
+         rescue_driver().make_room(missing.value() == 0 ? bytes : missing, device_);
+}
+
 std::string BudgetKeeper::explain(Bytes bytes) {
   refusals_.fetch_add(1, std::memory_order_relaxed);
   const std::string why = rescue_driver().explain(bytes, ledger_->held(), device_);
@@ -135,7 +142,7 @@ BudgetFacts BudgetKeeper::facts() const {
 }
 
 void BudgetKeeper::after_fork() noexcept {
-  if (ledger_ != nullptr) ledger_->lift_limit();
+  if (ledger_ != nullptr) ledger_->forget_limit();
 }
 
 }  // namespace stowage::plugin

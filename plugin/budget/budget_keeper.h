@@ -68,6 +68,9 @@ class BudgetKeeper {
   [[nodiscard]] bool between_ops() const { return between_ops_; }
   /// Evicts until `bytes` more fit, or as much as is evictable. True if anything changed.
   bool make_room(Bytes bytes) noexcept;
+  /// Upstream refused `bytes`, though they might fit as they are counted: evicts so much, or what is missing.
+  /// True if anything was evicted.
+  bool make_more_room(Bytes bytes) noexcept;
   /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error.
   std::string explain(Bytes bytes);
   [[nodiscard]] BudgetFacts facts() const;

@@ -1,20 +1,41 @@
 // What a device's tensors hold, and the limit on it: PyTorch's allocator and the arena in one count.
 //
-// Who allocates takes bytes first and gives them back last, so that the count is never below the truth. With
-// try_take the limit holds exactly, however many threads ask: a request gets all of its bytes or none.
-// Thread safety: every member, from any thread; no locks. The figures are each exact by themselves.
+// There are two ways to hold upstream to the limit. Where we hand out upstream's memory piece by piece (CPU),
+// who allocates takes bytes first and gives them back last, so that the count is never below the truth. With
+// try_take the limit holds exactly, however many threads ask: a request gets all of its bytes or none. Where
+// upstream takes memory from the device by itself (CUDA), it is told how much it may take (UpstreamCap): the
+// limit less the arena. The arena's bytes are taken from it before they are mapped.
+// Thread safety: every member, from any thread; locks only around UpstreamCap. The figures are each exact by
+// themselves.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 
 #include "core/units.h"
 
 namespace stowage::plugin {
 
+/// What holds an upstream to a limit that takes memory from the device by itself.
+class UpstreamCap {
+ public:
+  UpstreamCap() = default;
+  UpstreamCap(const UpstreamCap&) = delete;
+  UpstreamCap& operator=(const UpstreamCap&) = delete;
+  virtual ~UpstreamCap() = default;
+  /// Upstream takes no more than `most` from now on; nothing: no limit of ours. What it has above that and
+  /// nobody uses goes back to the device; what is in use stays.
+  virtual void cap(std::optional<Bytes> most) noexcept = 0;
+};
+
 class Ledger {
  public:
+  /// `upstream` tells of what upstream takes and gives back, by take() and give(); null: who allocates does.
+  explicit Ledger(UpstreamCap* upstream = nullptr) : upstream_cap_(upstream) {}
+
   /// Counts bytes that are there already, whatever the limit.
   void take(Bytes bytes) noexcept { note_peaks(held_.fetch_add(bytes.value()) + bytes.value()); }
   /// Counts them if they fit. The peak hears of them with settle().
@@ -31,16 +52,22 @@ class Ledger {
   }
   void give(Bytes bytes) noexcept { held_.fetch_sub(bytes.value()); }
 
-  /// The same for the arena's bytes.
+  /// The same for the arena's bytes, before they are mapped and after they were given back.
   [[nodiscard]] bool try_take_arena(Bytes bytes) noexcept {
-    if (!try_take(bytes)) return false;
     arena_.fetch_add(bytes.value());
+    cap_upstream();  // first, so that it cannot take meanwhile what is free now
+    if (!try_take(bytes)) {
+      arena_.fetch_sub(bytes.value());
+      cap_upstream();
+      return false;
+    }
     note_peaks(held_.load());
     return true;
   }
   void give_arena(Bytes bytes) noexcept {
     held_.fetch_sub(bytes.value());
     arena_.fetch_sub(bytes.value());
+    cap_upstream();
   }
 
   [[nodiscard]] Bytes held() const noexcept { return Bytes(held_.load()); }
@@ -54,8 +81,15 @@ class Ledger {
   void reset_peak() noexcept { peak_held_.store(held_.load()); }
 
   /// From now on try_take refuses what would exceed `limit`. What is held already stays.
-  void set_limit(Bytes limit) noexcept { limit_.store(limit.value()); }
-  void lift_limit() noexcept { limit_.store(kNoLimit); }
+  void set_limit(Bytes limit) noexcept {
+    limit_.store(limit.value());
+    cap_upstream();
+  }
+  void lift_limit() noexcept {
+    if (limit_.exchange(kNoLimit) != kNoLimit && upstream_cap_ != nullptr) upstream_cap_->cap(std::nullopt);
+  }
+  /// As lift_limit, in a forked child: upstream hears nothing of it.
+  void forget_limit() noexcept { limit_.store(kNoLimit); }
   [[nodiscard]] bool limited() const noexcept { return limit_.load(std::memory_order_relaxed) != kNoLimit; }
   [[nodiscard]] Bytes limit() const noexcept { return Bytes(limit_.load()); }
   /// How much is too much for another `bytes` to fit; 0: they fit.
@@ -67,6 +101,12 @@ class Ledger {
  private:
   static constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 63;
 
+  void cap_upstream() noexcept {
+    if (upstream_cap_ == nullptr || !limited()) return;
+    const std::lock_guard lock(capping_);  // the last call is the one that knows all
+    const std::uint64_t limit = limit_.load();
+    upstream_cap_->cap(Bytes(limit - std::min(limit, arena_.load())));
+  }
   static void raise(std::atomic<std::uint64_t>& peak, std::uint64_t to) noexcept {
     std::uint64_t seen = peak.load(std::memory_order_relaxed);
     while (seen < to && !peak.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
@@ -83,6 +123,8 @@ class Ledger {
   std::atomic<std::uint64_t> limit_{kNoLimit};
   std::atomic<std::uint64_t> peak_held_{0};
   std::atomic<std::uint64_t> peak_upstream_{0};
+  UpstreamCap* const upstream_cap_;
+  std::mutex capping_;
 };
 
 }  // namespace stowage::plugin

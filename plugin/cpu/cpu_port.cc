@@ -61,6 +61,8 @@ Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes) {
   return allocator::make_arena(allocator::HostBackend{}, bytes, bytes);
 }
 
+Bytes CpuPort::arena_page() { return allocator::HostBackend{}.granularity(); }
+
 void CpuPort::release_upstream_cache() {
   while (release_oldest()) {
   }

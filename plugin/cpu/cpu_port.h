@@ -21,6 +21,7 @@ class CpuPort final : public DevicePort {
 
   TraceInfo describe() override;
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
+  Bytes arena_page() override;
   void release_upstream_cache() override;
   UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;

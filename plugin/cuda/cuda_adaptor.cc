@@ -65,8 +65,7 @@ bool CudaAdaptor::unreferenced() const {
 }
 
 Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
-  if (index < 0 || index >= kMaxDevices) return nullptr;
-  CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
+  CudaDevice* device = known_device(index);
   return device == nullptr ? nullptr : &device->session;
 }
 
@@ -76,23 +75,46 @@ StreamId CudaAdaptor::current_stream_of(c10::DeviceIndex index) const {
   return device->port.streams().id_of(c10::cuda::getCurrentCUDAStream(index).stream()).value_or(StreamId{0});
 }
 
+// Made with no lock held: under a budget Python's guards are placed, for which the interpreter is waited for.
 CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
-  const std::lock_guard lock(making_);
   const auto slot = static_cast<std::size_t>(index);
-  CudaDevice* device = devices_[slot].load(std::memory_order_acquire);
-  if (device != nullptr || !active_.load(std::memory_order_relaxed)) return device;
-  try {
-    device = new CudaDevice(index, upstream_, captures_[slot], settings_);
-  } catch (const std::exception& error) {
-    active_.store(false, std::memory_order_release);  // once, not at every request
-    warn(std::string("no session for CUDA device ") + std::to_string(index) + " (" + error.what() +
-         "); the job goes on unplanned");
-    return nullptr;
+  Settings settings;
+  {
+    const std::lock_guard lock(making_);
+    CudaDevice* const device = devices_[slot].load(std::memory_order_acquire);
+    if (device != nullptr || !active_.load(std::memory_order_relaxed) || being_made_[slot]) return device;
+    being_made_[slot] = true;
+    settings = settings_;
   }
-  all_devices_.push_back(device);
-  devices_[slot].store(device, std::memory_order_release);
-  device_end_.store(std::max<c10::DeviceIndex>(device_end_.load(), index + 1), std::memory_order_release);
-  return device;
+  CudaDevice* device = nullptr;
+  std::string failure;
+  try {
+    device = new CudaDevice(index, upstream_, captures_[slot], settings);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  bool late = false;
+  {
+    const std::lock_guard lock(making_);
+    being_made_[slot] = false;
+    late = !active_.load(std::memory_order_relaxed);                         // uninstalled meanwhile
+    if (device == nullptr) active_.store(false, std::memory_order_release);  // once, not at every request
+    if (device != nullptr) all_devices_.push_back(device);
+    if (device != nullptr && !late) {
+      devices_[slot].store(device, std::memory_order_release);
+      device_end_.store(std::max<c10::DeviceIndex>(device_end_.load(), index + 1), std::memory_order_release);
+    }
+  }
+  if (device == nullptr)
+    warn("no session for CUDA device " + std::to_string(index) + " (" + failure +
+         "); the job goes on unplanned");
+  if (device != nullptr && late) device->session.stop();
+  return late ? nullptr : device;
+}
+
+CudaDevice* CudaAdaptor::known_device(c10::DeviceIndex index) const {
+  if (index < 0 || index >= kMaxDevices) return nullptr;
+  return devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
 }
 
 std::vector<CudaDevice*> CudaAdaptor::devices_of(c10::DeviceIndex index) const {
@@ -126,13 +148,19 @@ void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int
 
 c10::CachingDeviceAllocator::DeviceStats CudaAdaptor::getDeviceStats(c10::DeviceIndex index) {
   auto stats = upstream_.getDeviceStats(index);
-  for (CudaDevice* device : devices_of(index)) add_arena(stats, arena_figures(*device));
+  for (CudaDevice* device : devices_of(index)) {
+    add_arena(stats, arena_figures(*device));
+    stats.num_ooms -= std::min(stats.num_ooms, device->port.limit().mended());
+  }
   return stats;
 }
 
 void CudaAdaptor::resetAccumulatedStats(c10::DeviceIndex index) {
   upstream_.resetAccumulatedStats(index);
-  for (CudaDevice* device : devices_of(index)) device->counters.reset_accumulated();
+  for (CudaDevice* device : devices_of(index)) {
+    device->counters.reset_accumulated();
+    device->port.limit().forget_mended();
+  }
 }
 
 void CudaAdaptor::resetPeakStats(c10::DeviceIndex index) {

@@ -144,9 +144,16 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
     CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
     return device != nullptr ? device : make_device(index);
   }
+  /// Null also while another thread makes it: what is asked for meanwhile is upstream's.
   CudaDevice* make_device(c10::DeviceIndex index);
+  /// The device if it is there and in use.
+  [[nodiscard]] CudaDevice* known_device(c10::DeviceIndex index) const;
   /// The planned address on the stream with ordinal `id`, or nullptr.
   void* try_arena(CudaDevice& device, std::size_t bytes, StreamId id);
+  /// What `ask` gets from upstream. Under a budget, room is made where it refuses, until it gives or nothing
+  /// more can be freed; then its own error comes with an explanation.
+  template <class Ask>
+  auto within_budget(CudaDevice& device, std::size_t bytes, Ask ask);
   /// Upstream's, told to the session unless `id` is kNone.
   c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id);
   /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.
@@ -171,7 +178,8 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   std::array<std::atomic<int>, kMaxDevices> captures_{};  ///< during which no event may be touched
   std::atomic<c10::DeviceIndex> device_end_{0};           ///< devices_ from here on are null
   std::atomic<std::int64_t> adopted_{0};                  ///< live upstream blocks under our deleter
-  mutable std::mutex making_;                             ///< guards settings_ and all_devices_
+  mutable std::mutex making_;                             ///< guards settings_, being_made_ and all_devices_
+  std::array<bool, kMaxDevices> being_made_{};
   Settings settings_;
   std::vector<CudaDevice*> all_devices_;  ///< of earlier activations too; their blocks may be live
 };

@@ -133,24 +133,41 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, Strea
   return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
 }
 
-c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id) {
+template <class Ask>
+auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, Ask ask) {
+  const bool limited = device.port.ledger()->limited();
+  if (C10_UNLIKELY(limited)) {
+    const NotTheEnd quiet;
+    do {
+      try {
+        return ask();
+      } catch (const c10::OutOfMemoryError&) {
+        device.port.limit().note_mended();
+      }
+    } while (device.session.make_room_upstream(Bytes{bytes}));
+  }
   try {
-    c10::DataPtr data;
-    if (void* lasting = allocate_lasting(*device, bytes, id)) {
-      data = {lasting, lasting, upstream_.raw_deleter(), c10::Device(c10::kCUDA, device->index)};
-      data = adopt(std::move(data));
-    } else {
-      data = adopt(upstream_.allocate(bytes));
-    }
-    // A block that did not become ours (caching switched off) would be freed unseen.
-    if (id != StreamTable::kNone && data.get_deleter() == &CudaAdaptor::delete_any) {
-      device->session.on_upstream_alloc(data.get(), Bytes{bytes}, id);
-    }
-    return data;
+    return ask();
   } catch (c10::OutOfMemoryError& error) {
-    error.add_context(arena_line(device->index));
+    error.add_context(arena_line(device.index));
+    if (limited) error.add_context("stowage: " + device.session.explain_shortage(Bytes{bytes}));
     throw;
   }
+}
+
+c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id) {
+  c10::DataPtr data = within_budget(*device, bytes, [&] {
+    if (void* lasting = allocate_lasting(*device, bytes, id)) {
+      c10::DataPtr parted(lasting, lasting, upstream_.raw_deleter(), c10::Device(c10::kCUDA, device->index));
+      return adopt(std::move(parted));
+    }
+    return adopt(upstream_.allocate(bytes));
+  });
+  // A block that did not become ours (caching switched off) would be freed unseen.
+  if (id != StreamTable::kNone && data.get_deleter() == &CudaAdaptor::delete_any) {
+    device->session.on_upstream_alloc(data.get(), Bytes{bytes}, id);
+  }
+  return data;
 }
 
 c10::DataPtr CudaAdaptor::adopt(c10::DataPtr data) {
@@ -166,15 +183,12 @@ void* CudaAdaptor::allocate_on(std::size_t bytes, c10::DeviceIndex index, cudaSt
   if (device == nullptr) return upstream_.raw_alloc_with_stream(bytes, stream);
   const StreamId id = device->port.streams().ordinal_of(stream);
   if (void* address = try_arena(*device, bytes, id)) return address;
-  try {
-    void* address = allocate_lasting(*device, bytes, id);
-    if (address == nullptr) address = upstream_.raw_alloc_with_stream(bytes, stream);
-    if (id != StreamTable::kNone) device->session.on_upstream_alloc(address, Bytes{bytes}, id);
-    return address;
-  } catch (c10::OutOfMemoryError& error) {
-    error.add_context(arena_line(index));
-    throw;
-  }
+  void* const address = within_budget(*device, bytes, [&] {
+    void* const lasting = allocate_lasting(*device, bytes, id);
+    return lasting != nullptr ? lasting : upstream_.raw_alloc_with_stream(bytes, stream);
+  });
+  if (id != StreamTable::kNone) device->session.on_upstream_alloc(address, Bytes{bytes}, id);
+  return address;
 }
 
 void* CudaAdaptor::raw_alloc(std::size_t bytes) {

@@ -38,9 +38,14 @@ std::pair<std::size_t, std::size_t> CudaAdaptor::getMemoryInfo(c10::DeviceIndex 
   return upstream_.getMemoryInfo(device);
 }
 
-double CudaAdaptor::getMemoryFraction(c10::DeviceIndex device) { return upstream_.getMemoryFraction(device); }
-void CudaAdaptor::setMemoryFraction(double fraction, c10::DeviceIndex device) {
-  upstream_.setMemoryFraction(fraction, device);
+// Under a budget the fraction in force is ours; the user's own is kept beside it.
+double CudaAdaptor::getMemoryFraction(c10::DeviceIndex index) {
+  if (const CudaDevice* device = known_device(index)) return device->port.limit().user_fraction();
+  return upstream_.getMemoryFraction(index);
+}
+void CudaAdaptor::setMemoryFraction(double fraction, c10::DeviceIndex index) {
+  if (CudaDevice* device = known_device(index)) return device->port.limit().set_user_fraction(fraction);
+  upstream_.setMemoryFraction(fraction, index);
 }
 
 std::vector<torch_cuda::StreamSegmentSize> CudaAdaptor::getExpandableSegmentSizes(c10::DeviceIndex device) {
@@ -153,7 +158,10 @@ void CudaAdaptor::setUserMetadata(const std::string& metadata) { upstream_.setUs
 std::string CudaAdaptor::getUserMetadata() { return upstream_.getUserMetadata(); }
 
 void CudaAdaptor::attachOutOfMemoryObserver(torch_cuda::OutOfMemoryObserver observer) {
-  upstream_.attachOutOfMemoryObserver(std::move(observer));
+  upstream_.attachOutOfMemoryObserver([told = std::move(observer)](std::int64_t device, std::size_t allocated,
+                                                                   std::size_t total, std::size_t free) {
+    if (NotTheEnd::depth() == 0) told(device, allocated, total, free);
+  });
 }
 void CudaAdaptor::attachAllocatorTraceTracker(torch_cuda::AllocatorTraceTracker tracker) {
   upstream_.attachAllocatorTraceTracker(std::move(tracker));

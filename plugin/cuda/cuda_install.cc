@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "plugin/budget/torch_rescue.h"
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/cuda/upstream_settings.h"
@@ -88,6 +89,7 @@ Status open(const Settings& settings) {
   if ((*ours)->active()) return {};
   prefer_expandable_segments(settings);
   set_cuda_route(&complete_route);
+  prepare_rescue();
   (*ours)->activate(settings);
   return {};
 }

@@ -19,6 +19,13 @@ namespace {
 
 using ArenaResult = Result<std::unique_ptr<allocator::Arena>>;
 
+Bytes memory_of(c10::DeviceIndex index) {
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, index) == cudaSuccess) return Bytes{properties.totalGlobalMem};
+  static_cast<void>(cudaGetLastError());
+  return Bytes{0};
+}
+
 template <class Backend>
 ArenaResult open_arena(int device, Bytes reserved, Bytes mapped) {
   Result<Backend> backend = Backend::open(device);
@@ -30,7 +37,15 @@ ArenaResult open_arena(int device, Bytes reserved, Bytes mapped) {
 
 CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream,
                    const std::atomic<int>& captures, const Settings& settings)
-    : index_(index), owner_(owner), upstream_(upstream), captures_(captures), settings_(settings) {}
+    : index_(index),
+      owner_(owner),
+      upstream_(upstream),
+      captures_(captures),
+      settings_(settings),
+      limit_(index, upstream, memory_of(index)),
+      ledger_(&limit_) {
+  if (settings_.budget.is_set()) limit_.count_in(ledger_);
+}
 
 CudaPort::~CudaPort() {
   for (auto& [id, fence] : fences_) {
@@ -53,6 +68,13 @@ TraceInfo CudaPort::describe() {
     static_cast<void>(cudaGetLastError());
   }
   return info;
+}
+
+Bytes CudaPort::arena_page() {
+  constexpr Bytes kUsual{std::uint64_t{2} << 20};
+  if (settings_.arena != ArenaBackend::kVmm) return kUsual;
+  const auto backend = allocator::CudaVmmBackend::open(index_);
+  return backend ? backend->granularity() : kUsual;
 }
 
 ArenaResult CudaPort::map_arena(Bytes bytes) {

@@ -1,4 +1,5 @@
-// A CUDA device as the session needs it: the arena, fences as pooled events, and what upstream holds.
+// A CUDA device as the session needs it: the arena, fences as pooled events, what upstream holds, and the
+// ledger of a budget.
 //
 // Arenas made here enter the process-wide directory of arena ranges (arena_directory.h), by which a bare
 // pointer finds its way back to its device. Fences are not touched while a graph is being captured: querying
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "plugin/cuda/stream_table.h"
+#include "plugin/cuda/upstream_limit.h"
 #include "plugin/device_port.h"
 #include "plugin/settings.h"
 
@@ -35,6 +37,7 @@ class CudaPort final : public DevicePort {
 
   TraceInfo describe() override;
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
+  Bytes arena_page() override;
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
   void part_optimizer_state() override { release_upstream_cache(); }
@@ -42,7 +45,11 @@ class CudaPort final : public DevicePort {
   UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
+  Ledger* ledger() override { return &ledger_; }
 
+  /// What a budget does to upstream.
+  UpstreamLimit& limit() { return limit_; }
+  [[nodiscard]] const UpstreamLimit& limit() const { return limit_; }
   /// Lets `peer` reach this device's arenas, present and to come. Error: kUnsupported, as the driver says it.
   Status add_peer(c10::DeviceIndex peer);
   /// Opens what is mapped of `arena` to all peers so far. Error: as add_peer.
@@ -70,6 +77,8 @@ class CudaPort final : public DevicePort {
   const std::atomic<int>& captures_;  ///< graph captures and private pools underway on this device
   Settings settings_;
   StreamTable streams_;
+  UpstreamLimit limit_;
+  Ledger ledger_;
 
   std::mutex peers_mutex_;
   std::vector<c10::DeviceIndex> peers_;

@@ -21,6 +21,7 @@ class FakePort final : public DevicePort {
     if (no_memory) return Error{ErrorCode::kOutOfMemory, "the device has no memory left"};
     return allocator::make_arena(allocator::HostBackend{}, Bytes(std::uint64_t{1} << 30), bytes);
   }
+  Bytes arena_page() override { return allocator::HostBackend{}.granularity(); }
   void release_upstream_cache() override { ++releases; }
   void part_optimizer_state() override { ++parts; }
   void stay_out() override { ++outs; }
