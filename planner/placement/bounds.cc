@@ -54,7 +54,7 @@ std::vector<Change> changes_of(const Instance& instance, bool with_obstacles, co
 std::uint64_t aligned_bound(const Instance& instance, const Limits& limits) {
   std::uint64_t grain = 0;
   for (const Piece& piece : instance.pieces) grain = std::gcd(grain, piece.alignment);
-  if (grain <= 1 || !instance.obstacles.empty()) return 0;
+  if (grain <= 1 || !instance.obstacles.empty() || limits.stopped()) return 0;
   if (std::all_of(instance.pieces.begin(), instance.pieces.end(),
                   [grain](const Piece& piece) { return piece.size % grain == 0; }))
     return 0;  // no more than the live bytes

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/placement/long_sort.h"
+#include "planner/placement/stretches.h"
 
 namespace stowage::planner::placement {
 
@@ -14,12 +15,12 @@ Containment::Containment(const Instance& instance, std::span<const std::uint32_t
     const Life& life = instance.pieces[order[position]].life;
     points_.push_back({life.begin, life.end + life.wrapped_end, position});
   }
-  leaf_of_.resize(points_.size());
-  slot_of_.resize(points_.size());
   std::size_t leaves = 1;
   while (leaves * kLeaf < points_.size()) leaves *= 2;
-  nodes_.resize(2 * leaves);
-  if (!meter.look_now()) return;
+  const auto stopped = [&meter] { return !meter.look_now(); };
+  if (!zeroed_in_stretches(leaf_of_, points_.size(), stopped)) return;
+  if (!zeroed_in_stretches(slot_of_, points_.size(), stopped)) return;
+  if (!zeroed_in_stretches(nodes_, 2 * leaves, stopped)) return;
   build(1, 0, static_cast<std::uint32_t>(points_.size()), true, meter);
   if (!meter.out()) list_starters(instance, order, meter);
 }
@@ -33,8 +34,9 @@ void Containment::list_starters(const Instance& instance, std::span<const std::u
   for (std::size_t rank = 2; rank < starters_from_.size(); ++rank)
     starters_from_[rank] += starters_from_[rank - 1];
   if (!meter.look_now()) return;
-  starters_.resize(order.size());
-  starter_of_.resize(order.size());
+  const auto stopped = [&meter] { return !meter.look_now(); };
+  if (!zeroed_in_stretches(starters_, order.size(), stopped)) return;
+  if (!zeroed_in_stretches(starter_of_, order.size(), stopped)) return;
   for (std::uint32_t position = 0; position < order.size() && meter.spend(1); ++position) {
     const Life& life = instance.pieces[order[position]].life;
     const std::uint32_t at = starters_from_[life.begin + 1]++;

@@ -9,6 +9,7 @@
 
 #include "planner/placement/containment.h"
 #include "planner/placement/offset_index.h"
+#include "planner/placement/stretches.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -43,28 +44,34 @@ bool sort_by_keys(std::vector<std::uint32_t>& order, const std::vector<std::uint
                   WorkMeter& meter) {
   if (!meter.spend(order.size())) return false;
   const auto less = [&](std::uint32_t a, std::uint32_t b) { return key_of[a] < key_of[b]; };
-  if (std::is_sorted(order.begin(), order.end(), less)) return true;
+  const auto stopped = [&meter] { return !meter.look_now(); };
   constexpr unsigned kBits = 11;
   constexpr std::uint64_t kMask = (1u << kBits) - 1;
   if (order.size() < kMask) {
-    std::stable_sort(order.begin(), order.end(), less);
+    if (!std::is_sorted(order.begin(), order.end(), less)) std::stable_sort(order.begin(), order.end(), less);
     return true;
   }
   std::uint64_t differ = 0;
-  for (std::uint32_t i : order) differ |= key_of[i] ^ key_of[order.front()];
-  if (!meter.look_now()) return false;
-  std::vector<std::uint32_t> sorted(order.size());
+  bool sorted_already = true;
+  const auto compare = [&](std::size_t i) {
+    differ |= key_of[order[i]] ^ key_of[order.front()];
+    sorted_already = sorted_already && (i == 0 || !less(order[i], order[i - 1]));
+  };
+  if (!in_stretches(order.size(), stopped, compare)) return false;
+  if (sorted_already) return true;
+  std::vector<std::uint32_t> sorted;
+  if (!zeroed_in_stretches(sorted, order.size(), stopped)) return false;
   for (unsigned shift = 0; shift < 64; shift += kBits) {
     if (((differ >> shift) & kMask) == 0) continue;
     if (!meter.spend(2 * order.size())) return false;
     std::array<std::uint32_t, kMask + 1> from{};
-    for (std::uint32_t i : order) ++from[(key_of[i] >> shift) & kMask];
-    if (!meter.look_now()) return false;
+    const auto digit = [&](std::size_t i) { return (key_of[order[i]] >> shift) & kMask; };
+    if (!in_stretches(order.size(), stopped, [&](std::size_t i) { ++from[digit(i)]; })) return false;
     std::uint32_t before = 0;
     for (std::uint32_t& count : from) before += std::exchange(count, before);
-    for (std::uint32_t i : order) sorted[from[(key_of[i] >> shift) & kMask]++] = i;
+    const auto move = [&](std::size_t i) { sorted[from[digit(i)]++] = order[i]; };
+    if (!in_stretches(order.size(), stopped, move)) return false;
     order.swap(sorted);
-    if (!meter.look_now()) return false;
   }
   return true;
 }
@@ -151,10 +158,12 @@ std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key) {
 std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkMeter& meter) {
   std::vector<std::uint32_t> order(instance.pieces.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::vector<std::uint64_t> keys(order.size());
+  const auto stopped = [&meter] { return !meter.look_now(); };
+  std::vector<std::uint64_t> keys;
+  if (!zeroed_in_stretches(keys, order.size(), stopped)) return order;
   const auto sort_by = [&](const auto& key_of) {
-    std::transform(instance.pieces.begin(), instance.pieces.end(), keys.begin(), key_of);
-    sort_by_keys(order, keys, meter);
+    const auto take_key = [&](std::size_t i) { keys[i] = key_of(instance.pieces[i]); };
+    if (in_stretches(keys.size(), stopped, take_key)) sort_by_keys(order, keys, meter);
   };
   sort_by([](const Piece& piece) { return piece.birth; });
   if (!meter.out()) sort_by([](const Piece& piece) { return ~piece.duration; });

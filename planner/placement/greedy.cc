@@ -294,8 +294,10 @@ void complete(const Problem& problem, Solution& solution) {
 
 Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& options) {
   if (Status status = check_problem(problem); !status) return status.error();
+  if (options.limits.stopped()) return cancelled();
   Solution solution;
   place_given(problem, solution);
+  if (options.limits.stopped()) return cancelled();
   const std::vector<std::uint32_t> classes = stream_classes(problem);
   std::vector<Instance> instances = instances_of(problem, classes, options.limits);
   if (options.limits.stopped()) return cancelled();
@@ -318,14 +320,18 @@ Result<Solution> place_greedily(const Problem& problem, const GreedyOptions& opt
       on_stage = [&](const Placed& quick) {
         Solution first = solution;
         put_in(instance, quick, first);
+        if (options.limits.stopped()) return;
         complete(problem, first);
-        if (!options.limits.stopped()) options.on_stage(first);
+        if (!options.limits.stopped()) options.on_stage(std::move(first));
       };
     }
     const auto placed = place_class(instance, own, on_stage);
     if (!placed || options.limits.stopped()) return cancelled();
     put_in(instance, *placed, solution);
+    if (options.limits.stopped()) return cancelled();
+    instance = {};  // tens of megabytes, to be returned before the next look
   }
+  if (options.limits.stopped()) return cancelled();
   complete(problem, solution);
   return solution;
 }

@@ -37,7 +37,7 @@ struct GreedyOptions {
   /// Called in the calling thread, where there is one stream class, time is cut and the bound not reached:
   /// with what the online order and the cut one have found, before the slower ones begin, and with what all
   /// of them have, before boosting begins. May be empty.
-  std::function<void(const Solution&)> on_stage{};
+  std::function<void(Solution&&)> on_stage{};
   bool check_fixed = true;  ///< false: the caller knows that fixed items do not overlap
   std::size_t orders = 5;   ///< how many orders each placer tries in the first round; at least 1
 };

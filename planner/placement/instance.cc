@@ -1,8 +1,12 @@
 #include "planner/placement/instance.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
+
+#include "planner/placement/long_sort.h"
+#include "planner/placement/stretches.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -22,21 +26,25 @@ std::uint64_t fold(const Problem& problem, std::uint64_t time) {
 /// sorted.
 class TimeAxis {
  public:
-  explicit TimeAxis(std::vector<std::uint64_t> times) {
+  /// Not to be used after a stop.
+  TimeAxis(std::vector<std::uint64_t> times, const Limits& limits) {
     if (times.empty()) times = {0, 1};
+    const auto stopped = [&limits] { return limits.stopped(); };
     const auto [least, most] = std::minmax_element(times.begin(), times.end());
     origin_ = *least;
     const std::uint64_t length = *most - *least;
     if (length > kSpread * times.size() || length >= std::numeric_limits<std::uint32_t>::max()) {
-      std::sort(times.begin(), times.end());
+      if (!sort_unless(times, std::less<>(), stopped)) return;
       times.erase(std::unique(times.begin(), times.end()), times.end());
       sorted_ = std::move(times);
       count_ = static_cast<std::uint32_t>(sorted_.size());
       return;
     }
-    rank_.assign(length + 1, 0);
-    for (std::uint64_t time : times) rank_[time - origin_] = 1;
-    for (std::uint32_t& rank : rank_) count_ += std::exchange(rank, count_);
+    const auto mark = [&](std::size_t i) { rank_[times[i] - origin_] = 1; };
+    const auto number = [&](std::size_t i) { count_ += std::exchange(rank_[i], count_); };
+    if (!zeroed_in_stretches(rank_, length + 1, stopped) || !in_stretches(times.size(), stopped, mark))
+      return;
+    in_stretches(rank_.size(), stopped, number);
   }
 
   [[nodiscard]] std::uint32_t count() const { return count_; }
@@ -60,7 +68,8 @@ class TimeAxis {
 /// wraps.
 TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class, const Limits& limits) {
   std::vector<std::uint64_t> times;
-  times.reserve(2 * (problem.items.size() + problem.gaps.size()));
+  const std::size_t changes = 2 * (problem.items.size() + problem.gaps.size());
+  times.reserve(problem.period == 0 ? changes : 2 * changes);  // growing would copy all of them at once
   const auto add = [&](std::uint64_t begin, std::uint64_t end) {
     times.insert(times.end(), {fold(problem, begin), fold(problem, end)});
   };
@@ -72,11 +81,12 @@ TimeAxis axis_of(const Problem& problem, std::uint32_t stream_class, const Limit
     if (wraps(problem, item)) times.insert(times.end(), {0, problem.period});
   }
   for (const Gap& gap : problem.gaps) {
+    if (seen++ % kLookEvery == 0 && limits.stopped()) break;
     const Item& item = problem.items[gap.item];
     if (item.stream_class == stream_class && occupies(item)) add(gap.begin, gap.end);
   }
   if (limits.stopped()) times.clear();
-  return TimeAxis(std::move(times));
+  return {std::move(times), limits};
 }
 
 Life compress(const Problem& problem, const Item& item, const TimeAxis& axis) {
@@ -107,9 +117,11 @@ void append_parts(const Problem& problem, const Item& item, std::span<const Gap>
   add(from, item.death, 0, item.size.value());
 }
 
-/// Live bytes at their most.
-std::uint64_t most_live(const Instance& instance) {
-  std::vector<std::int64_t> change(instance.ranks + 1, 0);
+/// Live bytes at their most; any number after a stop.
+std::uint64_t most_live(const Instance& instance, const Limits& limits) {
+  const auto stopped = [&limits] { return limits.stopped(); };
+  std::vector<std::int64_t> change;
+  if (!zeroed_in_stretches(change, instance.ranks + 1, stopped)) return 0;
   const auto add_span = [&](std::uint32_t begin, std::uint32_t end, std::uint64_t size) {
     change[begin] += static_cast<std::int64_t>(size);
     change[end] -= static_cast<std::int64_t>(size);
@@ -118,9 +130,10 @@ std::uint64_t most_live(const Instance& instance) {
     add_span(life.begin, life.end, size);
     if (life.wrapped_end != 0) add_span(0, life.wrapped_end, size);
   };
-  for (const Piece& piece : instance.pieces) {
-    if (piece.solid()) add(piece.life, piece.size);
-  }
+  const auto add_piece = [&](std::size_t p) {
+    if (instance.pieces[p].solid()) add(instance.pieces[p].life, instance.pieces[p].size);
+  };
+  if (!in_stretches(instance.pieces.size(), stopped, add_piece)) return 0;
   for (const Part& part : instance.parts) add_span(part.begin, part.end, part.upper - part.lower);
   for (const Obstacle& obstacle : instance.obstacles) add(obstacle.life, obstacle.size);
   std::int64_t live = 0;
@@ -188,6 +201,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   instance.stream_class = stream_class;
   if (limits.stopped()) return instance;
   const TimeAxis axis = axis_of(problem, stream_class, limits);
+  if (limits.stopped()) return instance;
   instance.ranks = axis.count() - 1;
   const bool alone = problem.regions.empty() && stream_classes(problem).size() == 1;
   if (alone) instance.pieces.reserve(problem.items.size());
@@ -215,8 +229,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
                                static_cast<std::uint32_t>(parts.size())});
     instance.parts.insert(instance.parts.end(), parts.begin(), parts.end());
   }
-  if (limits.stopped()) return instance;
-  instance.live = most_live(instance);
+  instance.live = most_live(instance, limits);
   if (limits.stopped()) return instance;
   instance.bound = std::max(instance.bound, instance.live);
   for (const Piece& piece : instance.pieces) instance.bound = std::max(instance.bound, piece.size);

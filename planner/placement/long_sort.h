@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/placement/stretches.h"
+
 namespace stowage::planner::placement {
 
 /// Elements between two looks: a millisecond or two.
@@ -40,8 +42,9 @@ bool sort_unless(std::vector<T>& values, const Less& less, const Stopped& stoppe
     std::sort(at(from), at(std::min(from + kSortStretch, count)), less);
   }
   if (count <= kSortStretch) return true;
-  if (stopped()) return false;
-  std::vector<T> merged(values);
+  std::vector<T> merged;
+  merged.reserve(count);
+  if (!in_stretches(count, stopped, [&](std::size_t i) { merged.push_back(values[i]); })) return false;
   for (std::size_t run = kSortStretch; run < count; run *= 2) {
     for (std::size_t from = 0; from < count; from += 2 * run) {
       const std::size_t middle = std::min(from + run, count), last = std::min(from + 2 * run, count);

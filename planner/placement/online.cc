@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/placement/offset_index.h"
+#include "planner/placement/stretches.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -86,16 +87,29 @@ class Holes {
 
 bool always(const Piece& piece) { return piece.life.wrapped_end != 0 || !piece.solid(); }
 
-/// Pieces by the rank `of` them, as lists that begin at first[rank].
+/// Pieces by a rank, as lists that begin at first[rank].
+struct ByRank {
+  std::vector<std::uint32_t> first;
+  std::vector<std::uint32_t> pieces;
+};
+
+/// By the rank `of` each. False when the meter stopped it.
 template <class Of>
-std::vector<std::uint32_t> by_rank(const Instance& instance, std::vector<std::uint32_t>& first,
-                                   const Of& of) {
-  first.assign(instance.ranks + 2, 0);
-  for (const Piece& piece : instance.pieces) ++first[of(piece) + 1];
-  for (std::size_t rank = 1; rank < first.size(); ++rank) first[rank] += first[rank - 1];
-  std::vector<std::uint32_t> next(first), list(instance.pieces.size());
-  for (std::uint32_t i = 0; i < list.size(); ++i) list[next[of(instance.pieces[i])]++] = i;
-  return list;
+bool list_by_rank(const Instance& instance, const Of& of, WorkMeter& meter, ByRank& by_rank) {
+  if (!meter.spend(2 * instance.pieces.size())) return false;
+  const auto stopped = [&meter] { return !meter.look_now(); };
+  auto& [first, pieces] = by_rank;
+  const std::size_t count = instance.pieces.size();
+  if (!zeroed_in_stretches(first, instance.ranks + 2, stopped)) return false;
+  if (!in_stretches(count, stopped, [&](std::size_t i) { ++first[of(instance.pieces[i]) + 1]; }))
+    return false;
+  const auto add_up = [&](std::size_t rank) { first[rank + 1] += first[rank]; };
+  if (!in_stretches(instance.ranks + 1, stopped, add_up)) return false;
+  std::vector<std::uint32_t> next(first);
+  if (!zeroed_in_stretches(pieces, count, stopped)) return false;
+  return in_stretches(count, stopped, [&](std::size_t i) {
+    pieces[next[of(instance.pieces[i])]++] = static_cast<std::uint32_t>(i);
+  });
 }
 
 }  // namespace
@@ -110,20 +124,21 @@ bool place_online(const Instance& instance, WorkMeter& meter, Draft& draft) {
     if (always(instance.pieces[i])) place(i);
   }
   if (!meter.look_now()) return draft.offsets.clear(), false;
-  std::vector<std::uint32_t> born_from, dying_from;
-  const auto born = by_rank(instance, born_from, [](const Piece& piece) { return piece.life.begin; });
-  if (!meter.spend(4 * instance.pieces.size())) return draft.offsets.clear(), false;
-  const auto dying = by_rank(instance, dying_from, [](const Piece& piece) { return piece.life.end; });
-  if (!meter.look_now()) return draft.offsets.clear(), false;
+  const auto birth = [](const Piece& piece) { return piece.life.begin; };
+  const auto death = [](const Piece& piece) { return piece.life.end; };
+  ByRank born, dying;
+  if (!list_by_rank(instance, birth, meter, born) || !list_by_rank(instance, death, meter, dying))
+    return draft.offsets.clear(), false;
   for (std::uint32_t rank = 0; rank < instance.ranks; ++rank) {
-    for (std::uint32_t d = dying_from[rank]; d < dying_from[rank + 1]; ++d) {
-      const Piece& piece = instance.pieces[dying[d]];
-      if (!always(piece)) holes.give_back(draft.offsets[dying[d]], piece.size);
+    for (std::uint32_t d = dying.first[rank]; d < dying.first[rank + 1]; ++d) {
+      const std::uint32_t i = dying.pieces[d];
+      if (!always(instance.pieces[i])) holes.give_back(draft.offsets[i], instance.pieces[i].size);
     }
-    for (std::uint32_t b = born_from[rank]; b < born_from[rank + 1]; ++b) {
-      if (!always(instance.pieces[born[b]])) place(born[b]);
+    for (std::uint32_t b = born.first[rank]; b < born.first[rank + 1]; ++b) {
+      if (!always(instance.pieces[born.pieces[b]])) place(born.pieces[b]);
     }
-    if (!meter.spend(1 + 50u * (born_from[rank + 1] - born_from[rank]))) return draft.offsets.clear(), false;
+    if (!meter.spend(1 + 50u * (born.first[rank + 1] - born.first[rank])))
+      return draft.offsets.clear(), false;
   }
   draft.height = holes.end();
   return true;

@@ -41,9 +41,9 @@ class Stages {
   /// The height at which there is nothing left to do.
   [[nodiscard]] std::uint64_t goal() const { return std::max(options_.capacity.value_or(0), refined_.bound); }
   [[nodiscard]] bool done() const {
+    if (options_.limits.over()) return true;  // first: what comes before it may have taken long
     if (options_.capacity && refined_.bound > *options_.capacity) return true;
-    return refined_.draft.height <= goal() || refined_.work >= options_.limits.work_limit ||
-           options_.limits.over();
+    return refined_.draft.height <= goal() || refined_.work >= options_.limits.work_limit;
   }
 
   /// The part of what is left that a stage may use.

@@ -90,7 +90,7 @@ class Solver {
     if (!done()) improve();
     if (!fits(problem_, best_)) explain();
     if (options_.stop.stop_requested()) return Error{ErrorCode::kCancelled, "placement was cancelled"};
-    return best_;
+    return std::move(best_);
   }
 
  private:
@@ -100,7 +100,7 @@ class Solver {
     greedy.limits = limits_;
     greedy.threads = options_.threads;
     greedy.boosting = options_.techniques.boosting && !exact_comes_first();
-    greedy.on_stage = [this](const Solution& stage) { show_stage(stage); };
+    greedy.on_stage = [this](Solution&& stage) { show_stage(std::move(stage)); };
     Result<Solution> placed = place_greedily(problem_, greedy);
     if (!placed) return placed.error();
     if (has_first() && (placed->height >= best_.height || seconds_left() + kGraceSeconds < validation_s_)) {
@@ -114,12 +114,12 @@ class Solver {
   }
 
   /// A large problem's placement so far: what there is if the time ends before a better one is validated too.
-  void show_stage(const Solution& stage) {
+  void show_stage(Solution&& stage) {
     if (has_first() && stage.height >= best_.height) return;
     const Clock::time_point begun = Clock::now();
     if (!validate_placement(problem_, stage, limits_)) return;
     validation_s_ = std::chrono::duration<double>(Clock::now() - begun).count();
-    best_ = stage;
+    best_ = std::move(stage);
     show();
   }
   [[nodiscard]] bool has_first() const { return !best_.offsets.empty(); }
@@ -173,6 +173,7 @@ class Solver {
     Draft draft;
     draft.offsets.reserve(instance.pieces.size());
     for (const Piece& piece : instance.pieces) draft.offsets.push_back(best_.offsets[piece.item].value());
+    if (limits_.stopped()) return;
     draft.height = instance_height(instance, draft);
     if (limits_.stopped()) return;
     const Refined refined = placement::refine(instance, std::move(draft), refine);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/placement/long_sort.h"
+#include "planner/placement/stretches.h"
 
 namespace stowage::planner::placement {
 namespace {
@@ -44,11 +45,14 @@ Status check_alone(const Problem& problem, const Solution& solution, std::size_t
   return {};
 }
 
-Status check_height(const Problem& problem, const Solution& solution) {
+Status check_height(const Problem& problem, const Solution& solution, const Limits& limits) {
   std::uint64_t top = 0;
-  for (std::size_t i = 0; i < problem.items.size(); ++i) {
+  const auto raise = [&](std::size_t i) {
     top = std::max(top, solution.offsets[i].value() + problem.items[i].size.value());
-  }
+  };
+  if (!in_stretches(
+          problem.items.size(), [&] { return limits.stopped(); }, raise))
+    return cancelled();
   if (top != solution.height.value()) {
     return rejected("the height is said to be " + std::to_string(solution.height.value()) + " and is " +
                     std::to_string(top));
@@ -117,7 +121,7 @@ Status take_account(const Problem& problem, const Solution& solution, const Limi
                     std::vector<Use>& uses) {
   const std::size_t most = 2 * (problem.items.size() + 2 * problem.gaps.size());
   if (most > std::numeric_limits<Event>::max() / 2) return rejected("it has too many items");
-  uses.reserve(most / 2);
+  uses.reserve(problem.period == 0 ? most / 2 : most);  // growing would copy all of them at once
   std::size_t g = 0;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
     if (i % kLookEvery == 0 && limits.stopped()) return cancelled();
@@ -138,44 +142,41 @@ Status take_account(const Problem& problem, const Solution& solution, const Limi
 /// times lie in [origin, origin + length].
 std::vector<Event> counted_events(const std::vector<Use>& uses, std::uint64_t origin, std::uint64_t length,
                                   const Limits& limits) {
-  if (limits.stopped()) return {};
-  std::vector<Event> from(2 * length + 3, 0);  // ends of a time, then its begins
+  const auto stopped = [&] { return limits.stopped(); };
   const auto slot = [&](Event event) {
     return 2 * (time_of(uses, event) - origin) + (begins(event) ? 1 : 0);
   };
-  const auto count = static_cast<Event>(2 * uses.size());
-  for (Event event = 0; event < count; ++event) {
-    if (event % (4 * kLookEvery) == 0 && limits.stopped()) return {};
-    ++from[slot(event) + 1];
-  }
-  for (std::size_t i = 1; i < from.size(); ++i) {
-    if (i % (16 * kLookEvery) == 0 && limits.stopped()) return {};
-    from[i] += from[i - 1];
-  }
-  std::vector<Event> events(count);
-  for (Event event = 0; event < count; ++event) {
-    if (event % (4 * kLookEvery) == 0 && limits.stopped()) return {};
-    events[from[slot(event)]++] = event;
-  }
+  const std::size_t slots = 2 * length + 3, count = 2 * uses.size();
+  std::vector<Event> from, events;  // ends of a time, then its begins
+  const auto tally = [&](std::size_t event) { ++from[slot(static_cast<Event>(event)) + 1]; };
+  const auto add_up = [&](std::size_t i) { from[i + 1] += from[i]; };
+  const auto move = [&](std::size_t event) {
+    events[from[slot(static_cast<Event>(event))]++] = static_cast<Event>(event);
+  };
+  const bool done = zeroed_in_stretches(from, slots, stopped) && in_stretches(count, stopped, tally) &&
+                    in_stretches(slots - 1, stopped, add_up) && zeroed_in_stretches(events, count, stopped) &&
+                    in_stretches(count, stopped, move);
+  if (!done) events.clear();
   return events;
 }
 
 /// All events in order of time, ends before begins, since stretches are half-open; empty after a stop.
 std::vector<Event> events_of(const std::vector<Use>& uses, const Limits& limits) {
-  constexpr std::uint64_t kSpread = 8;  // ticks for each event, up to which counting is the cheaper
+  constexpr std::uint64_t kSpread = 4;  // ticks for each use, up to which counting is the cheaper
   if (uses.empty()) return {};
   std::uint64_t least = uses.front().begin, most = least;
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    if (i % (4 * kLookEvery) == 0 && limits.stopped()) return {};
+  const auto stopped = [&] { return limits.stopped(); };
+  const auto widen = [&](std::size_t i) {
     least = std::min(least, uses[i].begin), most = std::max(most, uses[i].end);
-  }
+  };
+  if (!in_stretches(uses.size(), stopped, widen)) return {};
   if ((most - least) / kSpread < uses.size()) return counted_events(uses, least, most - least, limits);
   std::vector<Event> events(2 * uses.size());
   std::iota(events.begin(), events.end(), Event{0});
   const auto before = [&uses](Event a, Event b) {
     return std::tuple(time_of(uses, a), begins(a), a) < std::tuple(time_of(uses, b), begins(b), b);
   };
-  if (!sort_unless(events, before, [&] { return limits.stopped(); })) return {};
+  if (!sort_unless(events, before, stopped)) return {};
   return events;
 }
 
@@ -246,13 +247,12 @@ Status validate_placement(const Problem& problem, const Solution& solution, cons
   if (solution.offsets.size() != problem.items.size())
     return rejected("it has offsets for another number of items");
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
-    if (i % (4 * kLookEvery) == 0 && limits.stopped()) return cancelled();
+    if (i % kStretchLength == 0 && limits.stopped()) return cancelled();
     if (Status status = check_alone(problem, solution, i); !status) return status;
   }
   if (Status status = check_gaps(problem); !status) return status;
-  if (Status status = check_height(problem, solution); !status) return status;
+  if (Status status = check_height(problem, solution, limits); !status) return status;
   const auto stopped = [&] { return limits.stopped(); };
-  if (stopped()) return cancelled();
   std::vector<Use> uses;
   if (Status status = take_account(problem, solution, limits, uses); !status) return status;
   if (Status status = sweep_time(uses, limits); !status) return status;
