@@ -179,6 +179,32 @@ Bytes PlannedAllocator::size_of(const void* address) const {
   return true;
 }
 
+void PlannedAllocator::refuse(void* address) {
+  const std::lock_guard guard(hot_.lock);
+  Owner& owner = live_at(address);
+  hot_.counters.remove(owner.requested);
+  hot_.live -= owner.rounded().value();
+  hot_.layout.vacate(owner);
+  --hot_.hits;
+  state_->miss(Miss::kSlotInUse);
+}
+
+void PlannedAllocator::visit_free(Bytes mapped,
+                                  const std::function<void(std::uint64_t, std::uint64_t)>& work) {
+  const std::lock_guard guard(hot_.lock);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> live;
+  for (const Owner& owner : hot_.layout.owners().places()) {
+    if (owner.live()) live.emplace_back(owner.offset, owner.offset + owner.rounded().value());
+  }
+  std::sort(live.begin(), live.end());
+  live.emplace_back(mapped.value(), mapped.value());
+  std::uint64_t at = 0;
+  for (const auto& [begin, end] : live) {
+    if (begin > at) work(at, begin);
+    at = std::max(at, end);
+  }
+}
+
 std::optional<ArenaBlock> PlannedAllocator::block_at(const void* address) const {
   const std::lock_guard guard(hot_.lock);
   const Owner* const owner = hot_.layout.live_at(offset_of(address));

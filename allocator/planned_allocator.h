@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -76,6 +77,12 @@ class PlannedAllocator {
   void free(void* address) {
     STOWAGE_CHECK(try_free(address), "this address is not live: it was freed twice, or never given out");
   }
+  /// Takes back what allocate() has just given, as a miss: there is no memory behind it after all.
+  /// Requires: the slot is live, and nobody else knows of it.
+  void refuse(void* address);
+  /// Calls `work` with each stretch [begin, end) of offsets below `mapped` where nothing is live, while
+  /// nothing can become live there. `work` calls no member.
+  void visit_free(Bytes mapped, const std::function<void(std::uint64_t begin, std::uint64_t end)>& work);
   /// The live block that begins at `address`, unless it is freed already.
   [[nodiscard]] std::optional<ArenaBlock> block_at(const void* address) const;
   /// All of them, in order of offset.

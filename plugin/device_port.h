@@ -44,6 +44,8 @@ class DevicePort {
   virtual UpstreamUse upstream_use() = 0;
   /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
   virtual Ledger* ledger() { return nullptr; }
+  /// An arena's memory is taken when it is first touched, so that a budget may count it bit by bit.
+  [[nodiscard]] virtual bool commits_on_touch() const { return false; }
   /// Gives the memory behind a stretch of an arena back, whose content is of no use any more; addresses stay.
   /// How much was given back.
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }

@@ -18,14 +18,14 @@ namespace stowage::plugin {
 
 class RetirableArena final : public allocator::Arena {
  public:
-  /// `ledger` has counted what is mapped; null: nobody counts. `page`: what memory is mapped in.
-  RetirableArena(std::unique_ptr<allocator::Arena> arena, Ledger* ledger, Bytes page)
+  /// `ledger` has counted `charged` bytes of it; null: nobody counts. `page`: what memory is mapped in.
+  RetirableArena(std::unique_ptr<allocator::Arena> arena, Ledger* ledger, Bytes page, Bytes charged)
       : arena_(std::move(arena)),
         ledger_(ledger),
         base_(arena_->base()),
         reserved_(arena_->reserved()),
         page_(page),
-        charged_(arena_->mapped()) {}
+        charged_(charged) {}
 
   [[nodiscard]] void* base() const noexcept override { return base_; }
   [[nodiscard]] Bytes reserved() const noexcept override { return reserved_; }

@@ -78,11 +78,14 @@ Session::~Session() {
   State& state = *state_;
   if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
   allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
-  if (planned == nullptr) return nullptr;
+  allocator::PlannedAllocator* const settling =
+      planned == nullptr ? state.settling.load(std::memory_order_acquire) : nullptr;
+  if (planned == nullptr && settling == nullptr) return nullptr;
   if (state.uses.any_waiting() &&
       state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
     state.complete_frees();
-  void* address = planned->allocate(bytes, stream);
+  void* const address = settling == nullptr ? planned->allocate(bytes, stream)
+                                            : state.allocate_settling(*settling, bytes, stream);
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
@@ -217,8 +220,7 @@ void Session::on_mark(MarkSource source) {
 void Session::State::end_early_step() {
   if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
   port.part_optimizer_state();
-  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left)
-    serving.store(planned.back().get(), std::memory_order_release);
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) resume_serving();
 }
 
 void Session::State::leave() {
@@ -283,7 +285,7 @@ void Session::State::begin_early_step() {
   const bool early = now == SessionState::kRecording ? first_steps || recorded_marks < kStepsWithNewState
                                                      : first_steps && now == SessionState::kPlanned;
   if (!early) return;
-  serving.store(nullptr, std::memory_order_release);
+  pause_serving();
   port.part_optimizer_state();
   in_early_step.store(true, std::memory_order_release);
 }
@@ -295,7 +297,7 @@ bool Session::expects_lasting() const noexcept {
 // ---- the end
 
 void Session::State::turn_off(const std::string& reason, bool loud) {
-  serving.store(nullptr, std::memory_order_release);
+  pause_serving();
   watch_period.store(false, std::memory_order_relaxed);
   stop_recording();
   if (plans) plans->cancel();
@@ -325,20 +327,6 @@ bool Session::needs_marks() const noexcept {
 
 void Session::State::fail(const Error& error) { turn_off(error.message, true); }
 
-void Session::State::give_back_arena() {
-  allocator::PlannedAllocator* old = owner.load(std::memory_order_relaxed);
-  if (old == nullptr || serving.load(std::memory_order_relaxed) != nullptr || uses.any_waiting()) return;
-  if (old->live_bytes().value() != 0 || !shut_out(*old)) return;
-  if (old->live_bytes().value() != 0) return;
-  owner.store(nullptr, std::memory_order_release);  // before the addresses can become somebody else's
-  arena->retire();
-  arena = nullptr;
-}
-
-bool Session::State::shut_out(allocator::PlannedAllocator& old) {
-  return static_cast<bool>(old.replace_plans({}));  // from here on not even a late caller gets an address
-}
-
 void Session::stop() {
   State& state = *state_;
   if (state.forked.load(std::memory_order_relaxed)) return;
@@ -358,6 +346,7 @@ void Session::after_fork() noexcept {
   state_->budget.after_fork();
   state_->watch_period.store(false, std::memory_order_relaxed);
   state_->serving.store(nullptr, std::memory_order_relaxed);
+  state_->settling.store(nullptr, std::memory_order_relaxed);
   state_->recording.store(nullptr, std::memory_order_relaxed);
   state_->state.store(SessionState::kOff, std::memory_order_relaxed);
 }

@@ -32,7 +32,9 @@ std::uint64_t requests(const allocator::ServeCounts& counts) {
 }  // namespace
 
 void Session::State::planned_mark(MarkSource source) {
-  if (plan_left) return back_to_recording();
+  const bool schedule_left = scheduled.load(std::memory_order_relaxed) && !budget.schedule().follows();
+  if (plan_left || schedule_left) return back_to_recording();
+  if (!settle()) return;
   allocator::PlannedAllocator& now = *planned.back();
   const allocator::ServeCounts before = now.counts();
   if (requests(before) == requests_at_mark)
@@ -82,7 +84,7 @@ void Session::State::end_iteration() {
 void Session::State::begin_learning() {
   stop_recording();
   start_recording();
-  learning_over = false;
+  learning_over = scheduled.load(std::memory_order_relaxed);  // other iterations are as rescue makes them
   learn_left = kFirstLearning;
   learn_next = kFirstLearning;
   marks_in_iteration = diverged_marks = 0;
@@ -136,7 +138,7 @@ void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint
 }
 
 void Session::State::take_background_plan(std::chrono::milliseconds wait) {
-  if (!background) return;
+  if (!background || settling.load(std::memory_order_relaxed) != nullptr) return;
   std::optional<Result<Plan>> made = plans->poll(wait);
   if (!made) return;
   background = false;
@@ -156,10 +158,11 @@ void Session::State::take_background_plan(std::chrono::milliseconds wait) {
 }
 
 void Session::State::back_to_recording() {
-  serving.store(nullptr, std::memory_order_release);
+  pause_serving();
   if (plans) plans->cancel();
   background = false;
   if (!planned.empty()) shut_out(*planned.back());
+  if (budget.on() && owner.load() != nullptr) give_up_free_parts();
   std::uint64_t times = 0;
   {
     const std::lock_guard lock(facts_mutex);
@@ -172,6 +175,8 @@ void Session::State::back_to_recording() {
   }
   note(1, "the job left its plan; recording again");
   budget.resume();
+  budget.schedule().hold(false);
+  if (scheduled.exchange(false) && !budget.schedule().is_steady()) budget.schedule().stop();
   state.store(SessionState::kRecording, std::memory_order_release);
   start_recording();
 }

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "allocator/backend.h"
-#include "allocator/stream_regions.h"
 #include "plugin/notice.h"
 #include "plugin/observers.h"
 #include "plugin/plan_cache.h"
@@ -21,25 +19,6 @@ constexpr std::uint64_t kMaxMarksWithOps = 32;
 // Marks that ops are still written down for where the job does not repeat itself any more: an evaluation now
 // and then shall not keep it from its plan.
 constexpr std::uint64_t kUnlikeMarksWithOps = 4;
-
-// The bytes are counted before they are mapped.
-Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes height) {
-  Ledger* const ledger = port.ledger();
-  const Bytes whole = allocator::round_up_to(height, port.arena_page());
-  if (ledger != nullptr && !ledger->try_take_arena(whole))
-    return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
-  Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(height);
-  if (!mapped.ok()) {
-    if (ledger != nullptr) ledger->give_arena(whole);
-    return mapped.error();
-  }
-  if (ledger != nullptr && (*mapped)->mapped() != whole) {
-    ledger->give_arena(whole);
-    return Error{ErrorCode::kInternal,
-                 "the arena was mapped in other pages than the device's; please report this"};
-  }
-  return std::make_unique<RetirableArena>(std::move(*mapped), ledger, port.arena_page());
-}
 
 }  // namespace
 
@@ -130,6 +109,8 @@ void Session::State::begin_planning() {
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
   if (!plans) plans = make_plan_source(settings.fault);
+  scheduled.store(budget.on() && budget.schedule().follows(), std::memory_order_release);
+  budget.schedule().hold(true);
   state.store(SessionState::kPlanning, std::memory_order_release);
   note(1, "planning " + std::to_string(trace->buffers.size()) + " allocations in the background");
   if (Status status = plans->submit(*trace, std::move(options)); !status) return fail(status.error());
@@ -181,7 +162,6 @@ void Session::State::adopt(Plan plan) {
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
   port.release_upstream_cache();
   if (refuse_plan(plan)) return;
-  budget.rest();
   if (Status served = serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
@@ -191,33 +171,11 @@ void Session::State::adopt(Plan plan) {
   note_plan(plan, true);
   plan_left = false;
   state.store(SessionState::kPlanned, std::memory_order_release);
-  serving.store(planned.back().get(), std::memory_order_release);
+  resume_serving();
+  rest_under_plan();
   note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
               std::to_string(plan.height.value()) + " bytes (lower bound " +
               std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");
-}
-
-Status Session::State::serve(const Plan& plan) {
-  if (owner.load() != nullptr) {
-    if (arena->charge(arena->mapped()) && planned.back()->replace_plans({plan})) return {};
-    give_back_arena();
-    if (owner.load() != nullptr)
-      return Error{ErrorCode::kOutOfMemory,
-                   "the arena cannot be exchanged while tensors of the old plan live in it"};
-  }
-  if (Status apart = allocator::StreamRegions().admit({plan}); !apart) return apart;
-  if (settings.fault == Fault::kArena)
-    return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
-  Result<std::unique_ptr<RetirableArena>> retirable = map_retirable(port, plan.height);
-  if (!retirable) return retirable.error();
-  RetirableArena* const memory = retirable->get();
-  planned.push_back(std::make_unique<allocator::PlannedAllocator>(
-      std::move(*retirable), std::vector<Plan>{plan}, port.arena_counters()));
-  arena = memory;
-  const UpstreamUse use = port.upstream_use();
-  planned.back()->set_outside_bytes(use.allocated);
-  owner.store(planned.back().get(), std::memory_order_release);
-  return {};
 }
 
 }  // namespace stowage::plugin

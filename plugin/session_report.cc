@@ -53,6 +53,7 @@ Json schedule_json(const PlannedBudgetFacts& facts) {
           {"evictions", facts.evictions},
           {"recomputed_ops", facts.recomputed_ops},
           {"peak_bytes", facts.peak.value()},
+          {"height_bytes", facts.height.value()},
           {"iterations", facts.iterations},
           {"left", facts.left},
           {"rooms", facts.rooms},

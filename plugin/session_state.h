@@ -17,6 +17,7 @@
 
 #include "allocator/planned_allocator.h"
 #include "plugin/budget/budget_keeper.h"
+#include "plugin/charged_parts.h"
 #include "plugin/plan_source.h"
 #include "plugin/retirable_arena.h"
 #include "plugin/session.h"
@@ -58,6 +59,12 @@ struct Session::State {
 
   // ---- other shared data
   std::atomic<SessionState> state{SessionState::kRecording};
+  /// Instead of `serving`, while the budget has not room for all of the arena yet: an address is handed out
+  /// where the ledger can count it.
+  std::atomic<allocator::PlannedAllocator*> settling{nullptr};
+  ChargedParts parts;  ///< of the arena
+  std::atomic<bool> scheduled{
+      false};  ///< the plan, or the one being made, is for iterations under a schedule
   std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state
   std::atomic<std::uint32_t> polls{0};
   tracer::PeriodDetector periods;
@@ -94,6 +101,7 @@ struct Session::State {
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
+  std::uint64_t settling_marks = 0;  ///< iterations in a row for which the arena is not counted as a whole
   bool plan_left = false;            ///< part of the arena was given up for a request that did not fit
   std::map<std::uint64_t, std::uint32_t> seen;  ///< kind of iteration → diverging ones recorded
   std::set<std::uint64_t> planned_kinds;        ///< those that have a plan or are getting one
@@ -110,14 +118,23 @@ struct Session::State {
   void begin_early_step();
   void end_early_step();
   void leave();
-  void give_back_arena();
-  bool shut_out(allocator::PlannedAllocator& old);
   // session_budget.cc
   bool mark_under_budget(MarkSource source);
   void begin_rescuing(const std::string& reason);
   void rescuing_mark(bool evicted);
   bool refuse_plan(const Plan& plan);
+  void refuse_arena(Bytes arena_bytes, Bytes excess);
+  // session_arena.cc
+  Status serve(const Plan& plan);
+  void pause_serving();
+  void resume_serving();
+  void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
+  bool settle();
+  void rest_under_plan();
+  Bytes give_up_free_parts();
   bool give_up_free_arena();
+  void give_back_arena();
+  bool shut_out(allocator::PlannedAllocator& old);
   // session_recording.cc
   void start_recording();
   void stop_recording();
@@ -128,7 +145,6 @@ struct Session::State {
   void planning_mark();
   bool adopt_cached_plan();
   void adopt(Plan plan);
-  Status serve(const Plan& plan);
   void note_before();
   void note_peak_before(const Trace& trace, Tick begin, Tick end);
   // session_planned.cc

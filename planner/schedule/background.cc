@@ -7,7 +7,7 @@ namespace stowage::planner::schedule {
 BackgroundScheduler::BackgroundScheduler()
     : maker_([](const StepLog& log, Bytes budget, const std::stop_token& stop) {
         ScheduleOptions options;
-        options.placed = false;
+        options.or_unplaced = true;
         return make_schedule(log, budget, options, stop);
       }) {}
 

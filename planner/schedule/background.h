@@ -21,7 +21,8 @@ class BackgroundScheduler {
   /// Makes a schedule of a log within so many bytes.
   using Maker = std::function<Result<Schedule>(const StepLog&, Bytes, const std::stop_token&)>;
 
-  /// With make_schedule(); the bytes held at a time are within the budget, no arena need be.
+  /// With make_schedule(); an arena fits into the budget too where such a schedule is found, else only the
+  /// bytes held at a time do.
   BackgroundScheduler();
   explicit BackgroundScheduler(Maker maker) : maker_(std::move(maker)) {}
 

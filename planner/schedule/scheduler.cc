@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "planner/schedule/arena_height.h"
 #include "planner/schedule/search.h"
@@ -54,10 +56,11 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
   constexpr int kTightenings = 8;
   std::uint64_t bytes = budget.value();
   std::uint64_t work = 0;
+  std::optional<Schedule> unplaced;
   for (int i = 0; i < kTightenings; ++i) {
     const std::optional<Found> found = search(*graph, bytes, limits, work);
     if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "scheduling was cancelled"};
-    if (!found) return too_small(*graph, budget.value(), limits);
+    if (!found) break;
     Schedule schedule = to_schedule(log, *graph, *found);
     if (Status status = check(log, schedule, budget); !status) return status.error();
     if (!options.placed) return schedule;
@@ -67,10 +70,12 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
     if (!height) return height.error();
     schedule.height = Bytes(*height);
     if (*height <= budget.value()) return schedule;
+    if (options.or_unplaced && !unplaced) unplaced = schedule;
     const std::uint64_t excess = *height - budget.value();
     const std::uint64_t from = std::min(bytes, found->outcome.peak);
     bytes = from > excess ? from - excess : 0;
   }
+  if (unplaced) return *std::move(unplaced);
   return too_small(*graph, budget.value(), limits);
 }
 

@@ -24,6 +24,9 @@ struct ScheduleOptions {
   std::uint64_t seed = 1;
   /// The height that the arena would have must be within the budget too, not only the bytes held at a time.
   bool placed = true;
+  /// Where no placed height within the budget is found: a schedule that only holds so much at a time, whose
+  /// height says that no arena fits.
+  bool or_unplaced = false;
 };
 
 /// Makes schedules. Implementations are pure; see the file's head.

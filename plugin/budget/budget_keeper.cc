@@ -11,6 +11,10 @@ namespace {
 constexpr std::uint32_t kFreeMarks = 2;        // the first iteration has no optimizer state yet
 constexpr std::uint32_t kFreePeriodMarks = 3;  // the first of these may lie anywhere in an iteration
 
+std::uint64_t unplanned_evictions() {
+  return rescue_driver().counts().evictions - rescue_driver().follow_counts().evictions;
+}
+
 }  // namespace
 
 BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory,
@@ -43,7 +47,7 @@ void BudgetKeeper::begin(bool last_call) {
         "pointers Python hands out (install it beside torch, or call stowage.enable(budget=…))");
   if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
   state_ = State::kWatching;
-  evictions_at_mark_ = rescue_driver().counts().evictions;
+  evictions_at_mark_ = unplanned_evictions();
   if (budget_.kind() != Budget::Kind::kShareOfPeak) set_limit(budget_.limit_of(device_memory_));
 }
 
@@ -76,7 +80,7 @@ void BudgetKeeper::resume() {
   if (state_.load() != State::kResting) return;
   if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
   state_ = State::kWatching;
-  evictions_at_mark_ = rescue_driver().counts().evictions;
+  evictions_at_mark_ = unplanned_evictions();
 }
 
 bool BudgetKeeper::on_mark(MarkSource source) {
@@ -87,7 +91,7 @@ bool BudgetKeeper::on_mark(MarkSource source) {
   if (pending()) learn_peak(source);
   if (state_.load() != State::kWatching) return false;
   if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_);
-  const std::uint64_t evictions = rescue_driver().counts().evictions;
+  const std::uint64_t evictions = unplanned_evictions();
   return std::exchange(evictions_at_mark_, evictions) != evictions;
 }
 

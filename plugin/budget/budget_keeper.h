@@ -54,9 +54,12 @@ class BudgetKeeper {
   void rest();
   /// The runtime is there again.
   void resume();
-  /// An iteration ended, between ops where `source` is not kPeriod. True if anything was evicted in it.
+  /// An iteration ended, between ops where `source` is not kPeriod. True if anything was evicted in it beyond
+  /// what a schedule says.
   bool on_mark(MarkSource source);
 
+  /// The schedule, for the session that plans an arena under it.
+  [[nodiscard]] PlannedBudget& schedule() { return schedule_; }
   /// A budget was asked for and is not refused.
   [[nodiscard]] bool on() const { return state_.load() > State::kEnded; }
   /// Its limit is not known yet.
@@ -92,7 +95,7 @@ class BudgetKeeper {
   std::atomic<std::uint64_t> shortages_{0};
   std::atomic<std::uint64_t> refusals_{0};
   std::uint32_t free_marks_ = 0;         ///< iterations without a limit
-  std::uint64_t evictions_at_mark_ = 0;  ///< the runtime's count at the last mark
+  std::uint64_t evictions_at_mark_ = 0;  ///< unplanned_evictions() at the last mark
   bool between_ops_ = false;             ///< the last mark came between ops
   std::uint64_t marks_ = 0;
   PlannedBudget schedule_;

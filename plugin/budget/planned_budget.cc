@@ -13,11 +13,15 @@ constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is written dow
 constexpr std::uint64_t kMostLogs = 3;
 constexpr std::uint64_t kMostAstray = 3;  // iterations in a row, then another one is written down
 constexpr std::uint64_t kMostTries = 4;   // for less, of one log
-constexpr std::uint64_t kCalmMarks = 8;   // then the log is not needed any more
+constexpr std::uint64_t kMostFits = 3;    // the same, since the arena does not fit
+constexpr std::uint64_t kCalmMarks = 8;   // then a schedule is what it should be
 // The heap holds a little more for a block than a log knows of, and a request takes that first.
 constexpr std::uint64_t kMarginShare = 512;
 constexpr std::uint64_t kLeastMargin = 16384;  // bytes
 constexpr std::uint64_t kTighterShare = 32;
+// A schedule may recompute more ops than rescue by this part: it searches nothing, and an arena can be
+// planned.
+constexpr std::uint64_t kDearerShare = 4;
 
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
 
@@ -26,6 +30,7 @@ Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.val
 void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   const RescueDriver& driver = rescue_driver();
   const RescueCounts counts = driver.counts();
+  if (state_ < State::kFollowing) note_rescue(counts);
   if (state_ == State::kWatching) watch(counts);
   if (state_ == State::kFollowing) judge(counts, limit);
   if (scheduler_.busy()) take_schedule(number);
@@ -43,6 +48,26 @@ void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   facts_.rooms = at_mark_.rooms - rooms_before_;
 }
 
+bool PlannedBudget::is_steady() const {
+  return follows() && followed_ > 0 && astray_ == 0 && !scheduler_.busy();
+}
+
+// The iteration that is written down begins with all in memory, as those under a schedule do.
+void PlannedBudget::note_rescue(const RescueCounts& counts) {
+  if (state_ == State::kWatching || asked_now_) return;
+  const std::uint64_t replays = counts.replays - at_mark_.replays;
+  rescue_replays_ = state_ == State::kRecording ? replays : std::min(rescue_replays_, replays);
+}
+
+bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
+  if (!follows()) return false;
+  if (log_ == nullptr) return try_again("its arena does not fit any more"), state_ != State::kAlone;
+  if (scheduler_.busy() || fits_ >= kMostFits) return false;
+  ++fits_;
+  ask(less(budget_, std::max(excess.value(), limit.value() / kMarginShare)));
+  return follows();
+}
+
 void PlannedBudget::watch(const RescueCounts& counts) {
   if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
@@ -56,7 +81,7 @@ void PlannedBudget::take_log(Bytes limit) {
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
-  tries_ = 0;
+  tries_ = fits_ = 0;
   state_ = State::kScheduling;
   ask(less(limit, std::max(limit.value() / kMarginShare, kLeastMargin)));
 }
@@ -82,10 +107,16 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
   const std::uint64_t replays = schedule.replays;
+  if (state_ != State::kFollowing && replays > rescue_replays_ + rescue_replays_ / kDearerShare)
+    return stay_alone("rescue recomputes " + std::to_string(rescue_replays_) +
+                      " ops in an iteration, the schedule would " + std::to_string(replays));
   const Bytes peak = schedule.peak;
+  const Bytes height = schedule.height;
   if (Status followed = driver.follow(schedule); !followed) return stay_alone(followed.error().message);
   state_ = State::kFollowing;
   followed_ = calm_ = astray_ = 0;
+  proven_ = false;
+  has_arena_ = schedule.height.value() != 0 && schedule.height <= budget_;
   rooms_before_ = driver.counts().rooms;
   note(1, "budget: a schedule is followed: " + std::to_string(evictions) + " evictions and " +
               std::to_string(replays) + " ops recomputed in each iteration");
@@ -97,7 +128,8 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
   facts_.evictions = evictions;
   facts_.recomputed_ops = replays;
   facts_.peak = peak;
-  facts_.tightened = tries_;
+  facts_.height = height;
+  facts_.tightened = tries_ + fits_;
 }
 
 // What rescue does in the first iteration is still owed to what was evicted before.
@@ -109,8 +141,9 @@ void PlannedBudget::judge(const RescueCounts& counts, Bytes limit) {
   astray_ = 0;
   if (++followed_ == 1) return;
   calm_ = counts.rooms == at_mark_.rooms ? calm_ + 1 : 0;
-  if (calm_ >= kCalmMarks) log_.reset();
-  if (calm_ > 0 || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
+  if (calm_ >= kCalmMarks) proven_ = true;
+  if (proven_ && held_) log_.reset();
+  if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
   ++tries_;
   ask(less(budget_, limit.value() / kTighterShare));
 }
@@ -132,6 +165,7 @@ void PlannedBudget::stop() {
   scheduler_.cancel();
   rescue_driver().leave();
   log_.reset();
+  held_ = false;
   asked_now_ = false;
   evicting_marks_ = 0;
   if (state_ != State::kAlone) state_ = State::kWatching;

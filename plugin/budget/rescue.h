@@ -37,6 +37,7 @@ RescueCounts operator+(const RescueCounts& a, const RescueCounts& b);
 struct FollowCounts {
   std::uint64_t iterations = 0;  ///< followed to their end
   std::uint64_t left = 0;        ///< iterations that differed
+  std::uint64_t evictions = 0;   ///< done as the schedule says
 };
 
 struct RescueDriver {

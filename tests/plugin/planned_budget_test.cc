@@ -66,6 +66,7 @@ class PlannedBudgetTest : public ::testing::Test {
       Schedule schedule;
       schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
       schedule.replays = 7;
+      schedule.height = height_;
       return schedule;
     };
   }
@@ -74,11 +75,13 @@ class PlannedBudgetTest : public ::testing::Test {
   void rescued() {
     ++runtime.counts.evictions;
     ++runtime.counts.rooms;
+    runtime.counts.replays += replays_;
     mark();
   }
   void followed(bool with_rooms = false) {
     ++runtime.counts.evictions;
     ++runtime.follow.iterations;
+    ++runtime.follow.evictions;
     if (with_rooms) ++runtime.counts.rooms;
     mark();
   }
@@ -95,6 +98,8 @@ class PlannedBudgetTest : public ::testing::Test {
 
   std::vector<Bytes> budgets_;
   Bytes least_{0};
+  Bytes height_{kLimit.value() / 2};
+  std::uint64_t replays_ = 7;  ///< that rescue runs in an iteration
   std::uint64_t marks_ = 0;
   PlannedBudget budget_{std::chrono::minutes(1), maker()};
 };
@@ -203,6 +208,81 @@ TEST_F(PlannedBudgetTest, IterationsThatDifferInARowAreWrittenDownAnew) {
   EXPECT_EQ(runtime.recordings, 3);
   EXPECT_FALSE(runtime.follows);
   EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
+}
+
+TEST_F(PlannedBudgetTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
+  replays_ = 5;
+  until_followed();
+  EXPECT_FALSE(runtime.follows);
+  EXPECT_EQ(budget_.facts().reason, "rescue recomputes 5 ops in an iteration, the schedule would 7");
+}
+
+TEST_F(PlannedBudgetTest, ALittleMoreThanRescueIsFollowed) {
+  replays_ = 6;
+  until_followed();
+  EXPECT_TRUE(runtime.follows);
+}
+
+TEST_F(PlannedBudgetTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
+  until_followed();
+  EXPECT_TRUE(budget_.follows() && budget_.has_arena());
+  EXPECT_FALSE(budget_.is_steady());
+  followed();
+  EXPECT_TRUE(budget_.is_steady());
+  differing();
+  EXPECT_FALSE(budget_.is_steady());
+  followed();
+  EXPECT_TRUE(budget_.is_steady());
+  followed(true);  // another one is made for less
+  EXPECT_FALSE(budget_.is_steady());
+}
+
+TEST_F(PlannedBudgetTest, WhereNoArenaFitsItSaysSo) {
+  height_ = kLimit;
+  until_followed();
+  EXPECT_TRUE(budget_.follows());
+  EXPECT_FALSE(budget_.has_arena());
+  EXPECT_EQ(budget_.facts().height, kLimit);
+}
+
+TEST_F(PlannedBudgetTest, HeldItIsNotMadeAnewThoughRescueMakesRoom) {
+  until_followed();
+  budget_.hold(true);
+  for (int i = 0; i < 20; ++i) followed(true);
+  EXPECT_EQ(budgets_.size(), 1u);
+  budget_.hold(false);
+  followed(true);
+  EXPECT_EQ(budgets_.size(), 2u);
+}
+
+TEST_F(PlannedBudgetTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFewTimes) {
+  until_followed();
+  followed();
+  const Bytes excess(50'000);
+  ASSERT_TRUE(budget_.tighten(excess, kLimit));
+  followed();
+  ASSERT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budgets_[1], budgets_[0] - excess);
+  EXPECT_EQ(budget_.facts().tightened, 1u);
+  ASSERT_TRUE(budget_.tighten(Bytes(1), kLimit));
+  EXPECT_FALSE(budget_.tighten(Bytes(1), kLimit)) << "one is being made";
+  followed();
+  EXPECT_EQ(budgets_[2], budgets_[1] - Bytes(kLimit.value() / 512)) << "a byte at a time would not end";
+  ASSERT_TRUE(budget_.tighten(excess, kLimit));
+  followed();
+  EXPECT_FALSE(budget_.tighten(excess, kLimit));
+  EXPECT_TRUE(runtime.follows);
+}
+
+TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
+  until_followed();
+  budget_.hold(true);
+  for (int i = 0; i < 20; ++i) followed();
+  EXPECT_TRUE(budget_.tighten(Bytes(1), kLimit));
+  EXPECT_FALSE(runtime.follows);
+  until_followed();
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 2);
 }
 
 TEST_F(PlannedBudgetTest, StoppedItFollowsNothingAndBeginsAnew) {

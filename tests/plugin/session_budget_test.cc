@@ -124,7 +124,6 @@ TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
   session.on_mark(MarkSource::kOptimizer);
   EXPECT_EQ(session.state(), SessionState::kRecording);
   EXPECT_TRUE(runtime.installed);
-  EXPECT_TRUE(session.make_room(Bytes(200'000)));  // the last block's place
   EXPECT_EQ(port_.count.held(), Bytes(0));
   EXPECT_FALSE(session.make_room(Bytes(200'000)));
   EXPECT_NE(session.explain_shortage(Bytes(200'000)).find("nothing is left"), std::string::npos);
