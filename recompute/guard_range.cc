@@ -12,16 +12,18 @@
 namespace stowage::recompute {
 namespace {
 
-constexpr std::size_t kGuardBytes = std::size_t{1} << 38;  // 256 GiB of addresses, no memory
+constexpr std::size_t kMostBytes = std::size_t{1} << 38;   // 256 GiB of addresses, no memory
+constexpr std::size_t kLeastBytes = std::size_t{1} << 32;  // where addresses are scarce; what is larger stays
 
 std::atomic<char*> guard{nullptr};
+std::atomic<std::size_t> guard_bytes{0};
 struct sigaction previous_action;
 
 bool in_guard(const void* address) noexcept {
   const char* const base = guard.load(std::memory_order_relaxed);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const auto begin = reinterpret_cast<std::uintptr_t>(base);
-  return base != nullptr && at >= begin && at < begin + kGuardBytes;
+  return base != nullptr && at >= begin && at < begin + guard_bytes.load(std::memory_order_relaxed);
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -53,8 +55,11 @@ Status reserve_guard_range() {
   static std::mutex making;
   const std::lock_guard<std::mutex> lock(making);
   if (guard.load() != nullptr) return {};
-  void* const made =
-      mmap(nullptr, kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* made = MAP_FAILED;
+  for (std::size_t bytes = kMostBytes; bytes >= kLeastBytes && made == MAP_FAILED; bytes /= 2) {
+    made = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    guard_bytes.store(bytes);
+  }
   if (made == MAP_FAILED)
     return Error{
         ErrorCode::kUnsupported,
@@ -66,6 +71,6 @@ Status reserve_guard_range() {
 }
 
 void* guard_address() noexcept { return guard.load(std::memory_order_relaxed); }
-bool guard_covers(std::size_t bytes) noexcept { return bytes <= kGuardBytes; }
+bool guard_covers(std::size_t bytes) noexcept { return bytes <= guard_bytes.load(std::memory_order_relaxed); }
 
 }  // namespace stowage::recompute

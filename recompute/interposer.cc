@@ -71,11 +71,19 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
     bring_back_indices(torch::jit::last(*stack, traits.arguments));
     return op.redispatchBoxed(below, stack);
   }
-  if (traits.view && traits.trusted && !traits.resizes) {
-    const c10::impl::ExcludeDispatchKeyGuard off(c10::DispatchKeySet{kKey});
-    return op.redispatchBoxed(below, stack);
-  }
   run_seen(op, traits, below, stack);
+}
+
+// Ops of which nothing needs to be known cost nothing either: the dispatcher does not stop at the key for
+// them.
+void let_pass() {
+  auto* const library = new torch::Library(torch::Library::IMPL, "aten", kKey, __FILE__, __LINE__);
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findSchema(name);
+    if (op && traits_of(*op).passes)
+      library->impl(traits_of(*op).name.c_str(), torch::CppFunction::makeFallthrough());
+  }
 }
 
 }  // namespace
@@ -89,6 +97,7 @@ Status register_interposer() {
     auto* const library = new torch::Library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
     library->fallback(torch::CppFunction::makeFromBoxedFunction<&on_op>());
     registered = library;
+    let_pass();
     return {};
   } catch (const std::exception& error) {
     return Error{

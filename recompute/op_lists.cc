@@ -150,6 +150,78 @@ constexpr std::array kRouting = {
     Name("bucketize"),
 };
 
+constexpr std::array kReadingNoMemory = {
+    Name("_batch_norm_impl_index"),
+    Name("adaptive_avg_pool1d"),
+    Name("adaptive_avg_pool2d"),
+    Name("adaptive_avg_pool3d"),
+    Name("adaptive_max_pool1d"),
+    Name("avg_pool1d"),
+    Name("batch_norm"),
+    Name("chunk"),
+    Name("concat"),
+    Name("concatenate"),
+    Name("contiguous"),
+    Name("conv1d"),
+    Name("conv2d"),
+    Name("conv3d"),
+    Name("conv_transpose1d"),
+    Name("conv_transpose2d"),
+    Name("conv_transpose3d"),
+    Name("cosine_similarity"),
+    Name("cross_entropy_loss"),
+    Name("dropout"),
+    Name("dropout_"),
+    Name("einsum"),
+    Name("expand_as"),
+    Name("feature_dropout"),
+    Name("flatten"),
+    Name("group_norm"),
+    Name("hstack"),
+    Name("instance_norm"),
+    Name("item"),
+    Name("l1_loss"),
+    Name("layer_norm"),
+    Name("linear"),
+    Name("log_softmax"),
+    Name("matmul"),
+    Name("matmul_backward"),
+    Name("max_pool1d"),
+    Name("max_pool2d"),
+    Name("max_pool3d"),
+    Name("moveaxis"),
+    Name("movedim"),
+    Name("mse_loss"),
+    Name("multiply"),
+    Name("multiply_"),
+    Name("narrow"),
+    Name("nll_loss"),
+    Name("nll_loss2d"),
+    Name("nll_loss_nd"),
+    Name("numpy_T"),
+    Name("pad"),
+    Name("relu6"),
+    Name("reshape"),
+    Name("reshape_as"),
+    Name("rms_norm"),
+    Name("scaled_dot_product_attention"),
+    Name("silu_backward"),
+    Name("softmax"),
+    Name("square"),
+    Name("square_"),
+    Name("stack"),
+    Name("subtract"),
+    Name("swapaxes"),
+    Name("swapdims"),
+    Name("to"),
+    Name("true_divide"),
+    Name("type_as"),
+    Name("unflatten"),
+    Name("view_as"),
+    Name("vstack"),
+    Name("where"),
+};
+
 }  // namespace
 
 bool is_factory(Name name) { return among(kFactories, name); }
@@ -158,6 +230,7 @@ bool resizes(Name name) { return among(kResizing, name); }
 bool never_repeats(Name name) { return among(kNeverRepeating, name); }
 bool repeats_only_if_deterministic(Name name) { return among(kRepeatingIfDeterministic, name); }
 bool routes_data(Name name) { return among(kRouting, name); }
+bool reads_no_memory(Name name) { return among(kReadingNoMemory, name); }
 
 std::optional<StatisticsArguments> undeclared_statistics(Name name) {
   if (name == "native_batch_norm" || name == "cudnn_batch_norm" || name == "miopen_batch_norm")

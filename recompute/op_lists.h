@@ -22,6 +22,9 @@ bool repeats_only_if_deterministic(std::string_view name);
 /// Its results decide where data go: top-k, sort, argmax, …
 bool routes_data(std::string_view name);
 
+/// A composite that calls other ops and reads no tensor's memory itself, not even that of indices.
+bool reads_no_memory(std::string_view name);
+
 /// Where a training batch-norm has its running statistics: the first of two arguments, and the flag (-1:
 /// always trains).
 struct StatisticsArguments {

@@ -1,13 +1,12 @@
 #include "recompute/op_traits.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <array>
 #include <memory>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
 
+#include "core/mix.h"
 #include "recompute/op_lists.h"
 
 namespace stowage::recompute {
@@ -63,9 +62,8 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
 }
 
 std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
-  auto traits = std::make_unique<OpTraits>();
+  auto traits = std::make_unique<OpTraits>(op);
   const c10::FunctionSchema& schema = op.schema();
-  traits->handle = new c10::OperatorHandle(op);  // lives for ever, as the traits do
   traits->name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
   traits->trusted = std::string_view(schema.name()).substr(0, 6) == "aten::";
   // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
@@ -78,28 +76,25 @@ std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
   traits->view = !traits->mutates && returns_alias(schema);
   read_lists(plain_name(schema), schema, *traits);
   if (op.hasTag(at::Tag::inplace_view)) traits->view = true;  // changes geometry only
+  traits->passes = traits->trusted && (traits->composite ? reads_no_memory(plain_name(schema))
+                                                         : traits->view && !traits->resizes);
   return traits;
 }
 
 }  // namespace
 
 const OpTraits& traits_of(const c10::OperatorHandle& op) {
-  struct Slot {
-    const void* schema = nullptr;
-    const OpTraits* traits = nullptr;
-  };
   constexpr std::size_t kSlots = 1024;
-  thread_local std::array<Slot, kSlots> recent{};
-  const void* const schema = &op.schema();
-  Slot& slot = recent[(reinterpret_cast<std::uintptr_t>(schema) >> 6) % kSlots];
-  if (slot.schema == schema) return *slot.traits;
+  thread_local std::array<const OpTraits*, kSlots> recent{};
+  const OpTraits*& slot = recent[mix(std::hash<c10::OperatorHandle>{}(op)) % kSlots];
+  if (slot != nullptr && slot->handle == op) return *slot;
 
   static auto* const mutex = new std::mutex;
   static auto* const known = new std::unordered_map<c10::OperatorHandle, std::unique_ptr<OpTraits>>;
   const std::lock_guard<std::mutex> lock(*mutex);
   std::unique_ptr<OpTraits>& traits = (*known)[op];
   if (!traits) traits = find_out(op);
-  slot = {schema, traits.get()};
+  slot = traits.get();
   return *traits;
 }
 

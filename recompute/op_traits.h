@@ -7,18 +7,18 @@
 // Thread safety: every function, from any thread. Traits live for ever.
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace c10 {
-class OperatorHandle;
-}
-
 namespace stowage::recompute {
 
 struct OpTraits {
-  const c10::OperatorHandle* handle = nullptr;
+  explicit OpTraits(const c10::OperatorHandle& op) : handle(op) {}
+
+  c10::OperatorHandle handle;
   std::string name;           ///< such as "aten::add.Tensor"
   bool composite = false;     ///< only calls other ops, which come by themselves
   bool trusted = false;       ///< of PyTorch's own namespace: the schema is right, no pointer is kept
@@ -37,6 +37,7 @@ struct OpTraits {
   std::vector<bool> written;  ///< per argument, by the schema
   std::vector<bool> out;      ///< per argument: an `out=` one
   bool mutates = false;       ///< any of `written`
+  bool passes = false;        ///< its calls need not be seen: a view, or a composite that reads no memory
 };
 
 /// The traits of an operator. The first look-up of each operator takes a lock; later ones cost a few ns.

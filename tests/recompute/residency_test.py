@@ -336,6 +336,24 @@ def test_calls_that_differ_in_little_come_back_each_as_it_was():
         assert torch.equal(torch.signbit(value), torch.signbit(wanted))
 
 
+def test_what_passes_unseen_reads_nothing_that_is_away():
+    """Views and plain composites are not stopped at; the ops that composites call are, and find what they read."""
+    x = data(6, 6)
+    picks = (x.sum(1) > 0).long()
+    calls = [
+        lambda: F.cross_entropy(x, picks), lambda: F.nll_loss(x, picks), lambda: torch.stack([picks, picks]),
+        lambda: torch.where(picks[:, None] > 0, x, 0.0), lambda: F.pad(picks, (1, 1)), lambda: picks.reshape(2, 3) + 0,
+        lambda: picks.view(3, 2).t().contiguous(), lambda: torch.einsum("i,i->i", picks, picks), lambda: picks.to(torch.float32),
+        lambda: torch.tensor_split(x, picks.clamp(1, 2))[0] + 0, lambda: picks.type_as(x), lambda: picks.narrow(0, 1, 3) + 1]
+    wanted = [call() for call in calls]
+    seen = probe.counters()["ops"]
+    x.view(36)[3:].unsqueeze(0).expand(2, 33).transpose(0, 1)
+    assert probe.counters()["ops"] == seen
+    for call, value in zip(calls, wanted):
+        evict(picks)
+        assert torch.equal(call(), value)
+
+
 def test_settings_of_old_hold_while_values_come_back():
     x = data(50)
     y = x.exp()
