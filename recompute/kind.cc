@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/mix.h"
+#include "recompute/modelled_cost.h"
 
 namespace stowage::recompute {
 namespace {
@@ -133,7 +134,13 @@ Geometry geometry_of(const Seen& seen) {
 
 }  // namespace
 
-void Kind::note_cost(std::uint64_t ns) {
+void Kind::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
+  const bool modelled = std::any_of(tensors.begin(), tensors.end(),
+                                    [](const Geometry& tensor) { return tensor.device.is_cuda(); });
+  if (modelled) {
+    if (calls_++ == 0) cost_ns_ = modelled_cost_ns(*this, made_bytes);
+    return;
+  }
   constexpr std::uint32_t kMeasured = 3;  // the first may set things up; the least of a few is the call's own
   if (calls_ == kMeasured) return;
   least_ns_ = calls_++ == 0 ? ns : std::min(least_ns_, ns);

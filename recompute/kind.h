@@ -1,8 +1,9 @@
 // Kinds of calls: an op with its plain arguments and the geometry of its tensors. A job's iterations repeat
 // the same few hundred kinds, so that each is written down once and recipes only name it.
 //
-// A kind also knows what its calls cost. The figure is measured in the first few calls and then stays, so
-// that what is chosen by it is the same in every steady iteration.
+// A kind also knows what its calls cost. On the CPU the figure is measured in the first few calls and then
+// stays, so that what is chosen by it is the same in every steady iteration; on CUDA it is computed from
+// sizes (modelled_cost.h).
 //
 // Thread safety: none; the runtime's lock guards it. Invariants: a kind in the book never changes, but for
 // its cost.
@@ -62,9 +63,10 @@ struct Kind : Counted<Kind> {
   std::uint64_t hash = 0;
   bool grad_mode = true;
 
-  /// Takes in that a call took `ns`. After a few calls nothing changes any more.
-  void note_cost(std::uint64_t ns);
-  /// Host time of a call, in steps of about a fifth; 0 before the first.
+  /// Takes in that a call took `ns` and made storages of `made_bytes`. After a few calls nothing changes any
+  /// more.
+  void note_cost(std::uint64_t ns, std::uint64_t made_bytes);
+  /// Time of a call: measured, in steps of about a fifth, or modelled; 0 before the first.
   [[nodiscard]] std::uint64_t cost_ns() const { return cost_ns_; }
 
  private:

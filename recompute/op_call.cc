@@ -194,7 +194,8 @@ void OpCall::bring_back() {
 
 // What unseen code may go on reading, or may write later, stays.
 void OpCall::pin_what_is_unsafe() {
-  const bool unsafe = !traits_.trusted || traits_.resizes || traits_.routes || hidden_ || opaque_depth() > 0;
+  const bool unsafe =
+      !traits_.trusted || traits_.resizes || traits_.routes || hidden_ || opaque_depth() > 0 || suspended();
   if (!unsafe) return;
   const bool collective = traits_.name.compare(0, 6, "c10d::") == 0;
   for (const Use& use : uses_) {
@@ -262,11 +263,13 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
     machine_.counters.ops_ns += took_ns;
     machine_.window_ops_ns += took_ns;
   }
+  add_results(results);
   if (recipe_) {
-    recipe_->kind->note_cost(took_ns);
+    std::uint64_t made_bytes = 0;
+    for (const StorageRecord* const record : made_) made_bytes += record->bytes;
+    recipe_->kind->note_cost(took_ns, made_bytes);
     ++machine_.counters.recorded;
   }
-  add_results(results);
   renew_written();
   if (machine_.steps.on()) {
     const std::uint64_t costs_ns = recipe_ ? recipe_->kind->cost_ns() : took_ns;

@@ -26,15 +26,29 @@ void RandomState::restore() const {
     target.set_next_double_normal_sample(cpu_->next_double);
     return;
   }
-  generator_.set_current_seed(seed_);
-  generator_.set_offset(offset_);
+  at::Generator state = generator_.clone();
+  state.set_current_seed(seed_);
+  state.set_offset(offset_);
+  generator_.graphsafe_set_state(state);
 }
 
-RandomState::Replay::Replay(const RandomState& wanted)
-    : before_(std::make_unique<RandomState>(wanted.generator_)) {
+RandomState::Replay::Replay(const RandomState& wanted) : generator_(wanted.generator_) {
+  if (generator_.device().is_cpu()) {
+    before_ = std::make_unique<RandomState>(generator_);
+  } else {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    state_before_ = generator_.graphsafe_get_state();
+  }
   wanted.restore();
 }
 
-RandomState::Replay::~Replay() { before_->restore(); }
+RandomState::Replay::~Replay() {
+  if (before_ != nullptr) {
+    before_->restore();
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(generator_.mutex());
+  generator_.graphsafe_set_state(state_before_);
+}
 
 }  // namespace stowage::recompute

@@ -1,8 +1,10 @@
 // The state of a random generator before an op, and putting it back for a replay.
 //
-// CPU: the whole mt19937 engine and its cached normal samples. Accelerators: Philox seed and offset. Thread
-// safety: the generator's own mutex is taken for each access; two threads that draw from one generator have
-// no defined order anyway.
+// CPU: the whole mt19937 engine and its cached normal samples. Accelerators: Philox seed and offset; a replay
+// draws from a state of its own, so that the generator's other memories (whether cuDNN's dropout is to be
+// seeded anew) stay as they are. Nothing of it may happen while a graph is captured. Thread safety: the
+// generator's own mutex is taken for each access; two threads that draw from one generator have no defined
+// order anyway.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -27,7 +29,9 @@ class RandomState {
     Replay& operator=(const Replay&) = delete;
 
    private:
-    std::unique_ptr<RandomState> before_;
+    at::Generator generator_;
+    std::unique_ptr<RandomState> before_;  ///< CPU
+    at::Generator state_before_;           ///< accelerator
   };
 
  private:
@@ -40,8 +44,8 @@ class RandomState {
     std::optional<double> next_double;
   };
   std::unique_ptr<Engine> cpu_;  ///< null on an accelerator
-  std::uint64_t seed_ = 0;
-  std::uint64_t offset_ = 0;
+  std::uint64_t seed_ = 0;       ///< on an accelerator
+  std::uint64_t offset_ = 0;     ///< on an accelerator
 };
 
 }  // namespace stowage::recompute

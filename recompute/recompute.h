@@ -118,6 +118,13 @@ class Runtime {
   static void enter_opaque() noexcept;
   static void leave_opaque() noexcept;
 
+  /// Between these calls nothing is evicted or made again, and what ops of any thread read stays for good: a
+  /// graph is being captured, which will read it by address, or memory comes from a pool of the job's own.
+  /// suspend() first brings everything back and throws what recomputation throws; then nothing is suspended.
+  /// They nest; a resume() too many does nothing.
+  static void suspend();
+  static void resume() noexcept;
+
   /// True while the calling thread recomputes: its allocations and ops are not the job's own.
   static bool replaying() noexcept;
 

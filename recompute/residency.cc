@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "recompute/guard_range.h"
 #include "recompute/op_traits.h"
+#include "recompute/own_stream.h"
 #include "recompute/planned.h"
 #include "recompute/replay.h"
 #include "recompute/thread_watch.h"
@@ -278,6 +279,7 @@ void Residency::restore(StorageRecord& record) {
   const RecordLock lock(&record);
   const c10::Storage held(record.impl.lock());
   if (!held) return;
+  const OnOwnStream own(record);
   Plan plan = plan_for(*record.current);
   run_all(plan);
   STOWAGE_CHECK(!record.evicted, "the last step of a plan makes what it is for");

@@ -197,6 +197,15 @@ void Runtime::expect_joins(bool all_join) {
 void Runtime::enter_opaque() noexcept { ++opaque_depth(); }
 void Runtime::leave_opaque() noexcept { --opaque_depth(); }
 
+void Runtime::suspend() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  if (all.on.load()) all.residency.restore_all();
+  begin_suspension();
+}
+
+void Runtime::resume() noexcept { end_suspension(); }
+
 bool Runtime::replaying() noexcept { return replaying_here() > 0; }
 
 Counters Runtime::counters() {

@@ -12,6 +12,7 @@ namespace stowage::recompute {
 namespace {
 
 std::atomic<int> unseen_ops{0};
+std::atomic<int> suspensions{0};
 
 struct UnseenOp : at::ObserverContext {
   UnseenOp() { ++unseen_ops; }
@@ -45,6 +46,16 @@ void watch_threads(bool on) {
   on ? at::reenableCallback(handle) : at::disableCallback(handle);
 }
 
-bool unseen_op_runs() noexcept { return unseen_ops.load() > 0; }
+bool unseen_op_runs() noexcept { return unseen_ops.load() > 0 || suspended(); }
+
+void begin_suspension() noexcept { ++suspensions; }
+
+void end_suspension() noexcept {
+  int now = suspensions.load();
+  while (now > 0 && !suspensions.compare_exchange_weak(now, now - 1)) {
+  }
+}
+
+bool suspended() noexcept { return suspensions.load(std::memory_order_relaxed) > 0; }
 
 }  // namespace stowage::recompute

@@ -6,6 +6,7 @@
 
 #include "simulator/api.h"
 #include "simulator/costs.h"
+#include "simulator/pointers.h"
 
 namespace stowage::simulator {
 
@@ -19,7 +20,9 @@ using namespace stowage::simulator;
 
 // Called by the generated routines.
 extern "C" int stowage_sim_library_launch(const void* handle) { return run_product(handle, 0); }
-extern "C" int stowage_sim_product(const void* handle, int m, int n, int k) {
+extern "C" int stowage_sim_product(const void* handle, int m, int n, int k, const void* a, const void* b,
+                                   const void* c) {
+  if (check_pointers({a, b, c}, "a matrix product") != CUDA_SUCCESS) return CUBLAS_STATUS_EXECUTION_FAILED;
   return run_product(handle, product_flops(m, n, k));
 }
 
@@ -62,30 +65,33 @@ SIM_API cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPoin
 
 namespace {
 
-cublasStatus_t strided(cublasHandle_t handle, int m, int n, int k, int batches) {
+cublasStatus_t strided(cublasHandle_t handle, int m, int n, int k, int batches,
+                       std::initializer_list<const void*> matrices) {
+  if (check_pointers(matrices, "a matrix product") != CUDA_SUCCESS) return CUBLAS_STATUS_EXECUTION_FAILED;
   return static_cast<cublasStatus_t>(run_product(handle, product_flops(m, n, k, batches)));
 }
 
 }  // namespace
 
 SIM_API cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t,
-                                                 int m, int n, int k, const float*, const float*, int,
-                                                 long long, const float*, int, long long, const float*,
-                                                 float*, int, long long, int batches) {
-  return strided(handle, m, n, k, batches);
+                                                 int m, int n, int k, const float*, const float* a, int,
+                                                 long long, const float* b, int, long long, const float*,
+                                                 float* c, int, long long, int batches) {
+  return strided(handle, m, n, k, batches, {a, b, c});
 }
 
 SIM_API cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t,
-                                                 int m, int n, int k, const double*, const double*, int,
-                                                 long long, const double*, int, long long, const double*,
-                                                 double*, int, long long, int batches) {
-  return strided(handle, m, n, k, batches);
+                                                 int m, int n, int k, const double*, const double* a, int,
+                                                 long long, const double* b, int, long long, const double*,
+                                                 double* c, int, long long, int batches) {
+  return strided(handle, m, n, k, batches, {a, b, c});
 }
 
 SIM_API cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t,
-                                                  int m, int n, int k, const void*, const void*, cudaDataType,
-                                                  int, long long, const void*, cudaDataType, int, long long,
-                                                  const void*, void*, cudaDataType, int, long long,
-                                                  int batches, cublasComputeType_t, cublasGemmAlgo_t) {
-  return strided(handle, m, n, k, batches);
+                                                  int m, int n, int k, const void*, const void* a,
+                                                  cudaDataType, int, long long, const void* b, cudaDataType,
+                                                  int, long long, const void*, void* c, cudaDataType, int,
+                                                  long long, int batches, cublasComputeType_t,
+                                                  cublasGemmAlgo_t) {
+  return strided(handle, m, n, k, batches, {a, b, c});
 }

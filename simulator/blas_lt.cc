@@ -6,6 +6,7 @@
 #include "simulator/api.h"
 #include "simulator/blas.h"
 #include "simulator/costs.h"
+#include "simulator/pointers.h"
 
 using namespace stowage::simulator;
 
@@ -98,11 +99,13 @@ SIM_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLt
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIM_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*,
-                                      cublasLtMatrixLayout_t a, const void*, cublasLtMatrixLayout_t,
-                                      const void*, const void*, cublasLtMatrixLayout_t, void*,
+SIM_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void* left,
+                                      cublasLtMatrixLayout_t a, const void* right, cublasLtMatrixLayout_t,
+                                      const void*, const void* added, cublasLtMatrixLayout_t, void* into,
                                       cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t*, void*, size_t,
                                       cudaStream_t stream) {
+  if (check_pointers({left, right, added, into}, "a matrix product") != CUDA_SUCCESS)
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   const Layout& result = layout_of(d);
   // Transposed or not, A has m·k entries.
   const std::uint64_t inner =

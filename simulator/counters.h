@@ -45,6 +45,9 @@ int64_t stowage_sim_report_leaks(void);
  * thread. */
 const char* stowage_sim_last_misuse(void);
 
+/** How many pointers of kernels, matrix products and convolutions were looked at (pointers.h). */
+int64_t stowage_sim_checked_pointers(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 
 #include "simulator/api.h"
 #include "simulator/dnn.h"
+#include "simulator/pointers.h"
 
 using namespace stowage::simulator;
 
@@ -107,30 +108,40 @@ SIM_API cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIM_API cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*,
-                                              const cudnnTensorDescriptor_t, const void*,
-                                              const cudnnFilterDescriptor_t filter, const void*,
-                                              const cudnnConvolutionDescriptor_t, cudnnConvolutionFwdAlgo_t,
-                                              void*, size_t, const void*,
-                                              const cudnnTensorDescriptor_t output, void*) {
+namespace {
+
+cudnnStatus_t convolve(cudnnHandle_t handle, cudnnFilterDescriptor_t filter, cudnnTensorDescriptor_t output,
+                       std::initializer_list<const void*> tensors) {
+  if (check_pointers(tensors, "a convolution") != CUDA_SUCCESS) return CUDNN_STATUS_EXECUTION_FAILED;
   return run_on(handle, convolution_flops(shape_of(filter), shape_of(output)));
 }
 
+}  // namespace
+
+SIM_API cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*,
+                                              const cudnnTensorDescriptor_t, const void* input,
+                                              const cudnnFilterDescriptor_t filter, const void* weights,
+                                              const cudnnConvolutionDescriptor_t, cudnnConvolutionFwdAlgo_t,
+                                              void* workspace, size_t, const void*,
+                                              const cudnnTensorDescriptor_t output, void* result) {
+  return convolve(handle, filter, output, {input, weights, workspace, result});
+}
+
 SIM_API cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*,
-                                                   const cudnnFilterDescriptor_t filter, const void*,
-                                                   const cudnnTensorDescriptor_t output_gradient, const void*,
-                                                   const cudnnConvolutionDescriptor_t,
-                                                   cudnnConvolutionBwdDataAlgo_t, void*, size_t, const void*,
-                                                   const cudnnTensorDescriptor_t, void*) {
-  return run_on(handle, convolution_flops(shape_of(filter), shape_of(output_gradient)));
+                                                   const cudnnFilterDescriptor_t filter, const void* weights,
+                                                   const cudnnTensorDescriptor_t output_gradient,
+                                                   const void* gradient, const cudnnConvolutionDescriptor_t,
+                                                   cudnnConvolutionBwdDataAlgo_t, void* workspace, size_t,
+                                                   const void*, const cudnnTensorDescriptor_t, void* result) {
+  return convolve(handle, filter, output_gradient, {weights, gradient, workspace, result});
 }
 
 SIM_API cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void*,
-                                                     const cudnnTensorDescriptor_t, const void*,
+                                                     const cudnnTensorDescriptor_t, const void* input,
                                                      const cudnnTensorDescriptor_t output_gradient,
-                                                     const void*, const cudnnConvolutionDescriptor_t,
-                                                     cudnnConvolutionBwdFilterAlgo_t, void*, size_t,
+                                                     const void* gradient, const cudnnConvolutionDescriptor_t,
+                                                     cudnnConvolutionBwdFilterAlgo_t, void* workspace, size_t,
                                                      const void*, const cudnnFilterDescriptor_t filter,
-                                                     void*) {
-  return run_on(handle, convolution_flops(shape_of(filter), shape_of(output_gradient)));
+                                                     void* result) {
+  return convolve(handle, filter, output_gradient, {input, gradient, workspace, result});
 }

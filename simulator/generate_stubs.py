@@ -21,6 +21,8 @@ FAMILIES = [
 WITHOUT_HANDLE = re.compile(r"cublas[GS]et(Matrix|Vector)Async$")
 # Routines whose first arguments are (handle, trans, trans, m, n, k).
 PRODUCT = re.compile(r"cublas([SDCZH]gemm|GemmEx|[SC]gemmEx)(_v2)?$")
+# Those that name a type after each matrix.
+TYPED_PRODUCT = re.compile(r"cublas[SC]?[Gg]emmEx$")
 # cuDNN calls that launch something; the rest only set or describe.
 DNN_PASS = re.compile(r"cudnn(BatchNormalization|Convolution|Pooling|RNNForward|RNNBackward|SpatialTf|CTCLoss)")
 
@@ -40,8 +42,11 @@ def stub(name):
     if refusal is not None:
         return f"WEAK int {name}(void) {{ return stowage_sim_refuse(\"{name}\", {refusal}); }}"
     if PRODUCT.match(name):
-        arguments = "const void* handle, int a, int b, int m, int n, int k"
-        return f"WEAK int {name}({arguments}) {{ (void)a; (void)b; return stowage_sim_product(handle, m, n, k); }}"
+        typed = "int t{0}, " if TYPED_PRODUCT.match(name) else ""
+        matrices = [f"const void* {m}, {typed.format(m)}int ld{m}" for m in "ABC"]
+        arguments = ("const void* handle, int ta, int tb, int m, int n, int k, const void* alpha, "
+                     f"{matrices[0]}, {matrices[1]}, const void* beta, {matrices[2]}")
+        return f"WEAK int {name}({arguments}) {{ return stowage_sim_product(handle, m, n, k, A, B, C); }}"
     if name.startswith("cublas") or DNN_PASS.match(name):
         return f"WEAK int {name}(const void* handle) {{ return stowage_sim_library_launch(handle); }}"
     return f"WEAK int {name}(void) {{ return 0; }}"
@@ -53,7 +58,7 @@ def main():
     head = ["/* Made by generate_stubs.py from torch's own imports. */",
             "#define WEAK __attribute__((weak, visibility(\"default\")))",
             "int stowage_sim_refuse(const char* name, int status);",
-            "int stowage_sim_product(const void* handle, int m, int n, int k);",
+            "int stowage_sim_product(const void* handle, int m, int n, int k, const void* a, const void* b, const void* c);",
             "int stowage_sim_library_launch(const void* handle);", ""]
     pathlib.Path(output).write_text("\n".join(head + [stub(name) for name in names]) + "\n")
 

@@ -49,6 +49,16 @@ void register_variable(const void* host_variable, std::uint64_t bytes) {
   all.variables[host_variable].bytes = bytes;
 }
 
+bool is_variable(std::uintptr_t address) {
+  Registry& all = registry();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  for (const auto& [name, variable] : all.variables) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(variable.storage);
+    if (variable.storage != nullptr && address - begin < variable.bytes) return true;
+  }
+  return false;
+}
+
 void* variable_storage(const void* host_variable, std::uint64_t* bytes) {
   Registry& all = registry();
   const std::lock_guard<std::mutex> guard(all.lock);

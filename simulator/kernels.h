@@ -18,4 +18,7 @@ void register_variable(const void* host_variable, std::uint64_t bytes);
 /// Zeroed storage for the variable, made at the first call. Null for an unknown one.
 void* variable_storage(const void* host_variable, std::uint64_t* bytes);
 
+/// True if the address lies in the storage of a variable.
+bool is_variable(std::uintptr_t address);
+
 }  // namespace stowage::simulator

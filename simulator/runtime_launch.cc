@@ -5,6 +5,7 @@
 #include "simulator/api.h"
 #include "simulator/attributes.h"
 #include "simulator/costs.h"
+#include "simulator/pointers.h"
 
 using namespace stowage::simulator;
 
@@ -26,7 +27,8 @@ std::vector<LaunchConfiguration>& pushed() {
 
 std::uint64_t count(dim3 size) { return std::uint64_t{size.x} * size.y * size.z; }
 
-cudaError_t launch(dim3 grid, dim3 block, cudaStream_t stream) {
+cudaError_t launch(const void* function, void** arguments, dim3 grid, dim3 block, cudaStream_t stream) {
+  if (const auto wrong = check_arguments(function, arguments)) return answered(wrong);
   return answered(launch_on(stream, kernel_cost(count(grid) * count(block))));
 }
 
@@ -36,23 +38,24 @@ int blocks_per_multiprocessor(int block_size) {
 
 }  // namespace
 
-SIM_API cudaError_t cudaLaunchKernel(const void*, dim3 grid, dim3 block, void**, size_t,
+SIM_API cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t,
                                      cudaStream_t stream) {
-  return launch(grid, block, stream);
+  return launch(function, arguments, grid, block, stream);
 }
 
-SIM_API cudaError_t cudaLaunchCooperativeKernel(const void*, dim3 grid, dim3 block, void**, size_t,
-                                                cudaStream_t stream) {
-  return launch(grid, block, stream);
+SIM_API cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                                size_t, cudaStream_t stream) {
+  return launch(function, arguments, grid, block, stream);
 }
 
-SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void*, void**) {
-  return launch(configuration->gridDim, configuration->blockDim, configuration->stream);
+SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function,
+                                        void** arguments) {
+  return launch(function, arguments, configuration->gridDim, configuration->blockDim, configuration->stream);
 }
 
-SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3 grid, dim3 block, void**, size_t,
+SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t,
                                        cudaStream_t stream) {
-  return launch(grid, block, stream);
+  return launch(kernel, arguments, grid, block, stream);
 }
 
 SIM_API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {

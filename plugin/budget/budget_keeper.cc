@@ -53,6 +53,8 @@ void BudgetKeeper::begin(bool last_call) {
 
 void BudgetKeeper::set_limit(Bytes limit) {
   ledger_->set_limit(limit);
+  const Bytes over = ledger_->missing(Bytes(0));
+  if (over.value() > 0 && rescue_driver().make_room(over, device_)) ledger_->trim();
   ledger_->reset_peak();
   note(1, "budget: " + std::to_string(limit.value()) + " bytes");
 }

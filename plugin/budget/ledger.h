@@ -85,6 +85,8 @@ class Ledger {
     limit_.store(limit.value());
     cap_upstream();
   }
+  /// Upstream gives back what it has above the limit and nobody uses.
+  void trim() noexcept { cap_upstream(); }
   void lift_limit() noexcept {
     if (limit_.exchange(kNoLimit) != kNoLimit && upstream_cap_ != nullptr) upstream_cap_->cap(std::nullopt);
   }

@@ -130,7 +130,14 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, Strea
   // What ops on lists return in a step is scratch: gradients with weight decay, denominators.
   const bool optimizer_state = device.session.expects_lasting() && !tracer::in_foreach_op();
   if (!optimizer_state && !is_blas_workspace(bytes)) return nullptr;
-  return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
+  if (!device.port.ledger()->limited()) return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
+  const NotTheEnd quiet;
+  try {
+    return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
+  } catch (const c10::OutOfMemoryError&) {  // there may be room in the other pool
+    device.port.limit().note_mended();
+    return nullptr;
+  }
 }
 
 template <class Ask>

@@ -2,6 +2,7 @@
 #include <c10/cuda/CUDAGuard.h>
 
 #include "plugin/cuda/cuda_adaptor.h"
+#include "recompute/recompute.h"
 
 namespace stowage::plugin {
 namespace {
@@ -70,7 +71,14 @@ void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
 
 void CudaAdaptor::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool,
                                       std::function<bool(cudaStream_t)> filter) {
-  upstream_.beginAllocateToPool(device, pool, std::move(filter));
+  // Before a capture begins: what is away could not come back inside it.
+  recompute::Runtime::suspend();
+  try {
+    upstream_.beginAllocateToPool(device, pool, std::move(filter));
+  } catch (...) {
+    recompute::Runtime::resume();
+    throw;
+  }
   pools_[slot(device)].fetch_add(1, std::memory_order_acq_rel);
 #if !STOWAGE_TORCH_CAPTURE_MARKS
   captures_[slot(device)].fetch_add(1, std::memory_order_acq_rel);
@@ -79,6 +87,7 @@ void CudaAdaptor::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t 
 
 void CudaAdaptor::endAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool) {
   upstream_.endAllocateToPool(device, pool);
+  recompute::Runtime::resume();
   leave(pools_[slot(device)]);
 #if !STOWAGE_TORCH_CAPTURE_MARKS
   leave(captures_[slot(device)]);

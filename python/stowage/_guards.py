@@ -21,7 +21,7 @@ from stowage._imports import AfterImport
 # Methods that give out a pointer or look at the bytes without an op.
 _EXPOSING = ("data_ptr", "numpy", "__array__", "__dlpack__", "tolist", "share_memory_")
 _EXPOSING_STORAGE = ("data_ptr", "resize_", "tolist", "share_memory_", "_write_file", "_share_fd_cpu_",
-                     "_share_filename_cpu_", "__getitem__", "__setitem__")
+                     "_share_filename_cpu_", "_share_cuda_", "__getitem__", "__setitem__")
 _EXPOSING_FUNCTIONS = ((torch.utils.dlpack, "to_dlpack"), (torch, "to_dlpack"), (torch._C, "_to_dlpack"),
                        (torch._C, "_to_dlpack_versioned"))
 _COMPILED = "torch._inductor.output_code"  # whose objects run compiled regions
