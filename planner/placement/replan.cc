@@ -8,6 +8,7 @@
 
 #include "planner/placement/instance.h"
 #include "planner/placement/overlap.h"
+#include "planner/placement/settle.h"
 #include "planner/placement/validator.h"
 
 namespace stowage::planner::placement {
@@ -17,6 +18,9 @@ using Kept = std::vector<std::optional<Offset>>;  // by item
 
 /// Step 2 is left out if it frees more than one in so many items: placing all anew is the faster then.
 constexpr std::size_t kFewFreed = 8;
+
+/// Step 1 comes second if more than one item in so many has no old offset.
+constexpr std::size_t kFewNew = 400;
 
 /// How many old items, and how many new ones, carry_over() passes over at most to find where all goes on as
 /// before.
@@ -52,20 +56,26 @@ Kind kind_of(const Item& item) { return {item.size.value(), item.alignment.value
 
 class Replanner {
  public:
-  Replanner(const Problem& problem, const Kept& old, Bytes old_height, const ReplanOptions& options)
-      : problem_(problem), old_(old), options_(options), bound_(lower_bound(problem)) {
+  Replanner(const Problem& problem, const Carried& old, Bytes old_height, const ReplanOptions& options)
+      : problem_(problem),
+        old_(old.offsets),
+        grown_(old.grown),
+        options_(options),
+        bound_(lower_bound(problem)) {
     const double near = static_cast<double>(bound_.value()) * (1 + options.tolerance);
     const auto fixed = [](const Item& item) { return item.fixed.has_value(); };
     only_kept_ = problem.regions.empty() && stream_classes(problem).size() == 1 &&
                  std::none_of(problem.items.begin(), problem.items.end(), fixed);
+    any_stable_ = std::count(options.keep_stable.begin(), options.keep_stable.end(), true) != 0;
     good_ = std::max({bound_, old_height, Bytes(static_cast<std::uint64_t>(near))});
   }
 
   Result<Replanned> run() {
+    if (many_are_new() && settles(by_old_offset())) return finish();
     Kept kept = what_fits();
     if (Status status = check_stable(kept); !status) return status.error();
     attempt(kept, 1);
-    if (done()) return finish();
+    if (done() || (best_ && settles(best_->offsets))) return finish();
     if (best_ && free_where_too_high(kept) <= problem_.items.size() / kFewFreed) {
       attempt(kept, 2);
       if (done()) return finish();
@@ -98,11 +108,15 @@ class Replanner {
   }
 
   /// Where the kept items of a class are, whole; a wrapped life claims twice.
-  [[nodiscard]] std::vector<Claim> claims_of(const Kept& kept, std::uint32_t stream_class) const {
+  [[nodiscard]] std::vector<Claim> claims_of(const Kept& kept, std::uint32_t stream_class) {
+    if (only_kept_) return claims_of(kept, whole());
     Problem loose = problem_;
     for (Item& item : loose.items) item.fixed.reset();
-    const Instance instance = build_instance(loose, stream_class, {});
+    return claims_of(kept, build_instance(loose, stream_class, {}));
+  }
+  [[nodiscard]] std::vector<Claim> claims_of(const Kept& kept, const Instance& instance) const {
     std::vector<Claim> claims;
+    claims.reserve(instance.pieces.size());
     for (const Piece& piece : instance.pieces) {
       if (!kept[piece.item]) continue;
       const bool firm = stable(piece.item) || problem_.items[piece.item].fixed.has_value();
@@ -131,6 +145,12 @@ class Replanner {
     return {};
   }
 
+  /// All items, none of them fixed. Requires: only_kept_.
+  const Instance& whole() {
+    if (!whole_) whole_ = build_instance(problem_, stream_classes(problem_).front(), {});
+    return *whole_;
+  }
+
   void attempt(const Kept& kept, int step) {
     Problem problem = problem_;
     for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -148,10 +168,56 @@ class Replanner {
       if (!error_ || step == 3) error_ = placed.error();
       return;
     }
-    placed->lower_bound = bound_;
-    placed->proved_optimal = placed->height == bound_;
-    if (best_ && best_->height <= placed->height) return;
-    best_ = *std::move(placed);
+    take(std::move(*placed), step);
+  }
+
+  /// Too many to find room among all others at their old offsets.
+  [[nodiscard]] bool many_are_new() const {
+    const auto is_new = [](const auto& offset) { return !offset.has_value(); };
+    return static_cast<std::size_t>(std::count_if(old_.begin(), old_.end(), is_new)) >
+           problem_.items.size() / kFewNew;
+  }
+  /// Where items were, and those that were nowhere above them all.
+  [[nodiscard]] std::vector<Offset> by_old_offset() const {
+    std::vector<Offset> offsets;
+    offsets.reserve(old_.size());
+    for (std::size_t i = 0; i < old_.size(); ++i) {
+      const auto was = old_[i] || grown_.empty() ? old_[i] : grown_[i];
+      offsets.push_back(was.value_or(Offset(kOnTop)));
+    }
+    return offsets;
+  }
+
+  /// Everything in the order of those offsets, lifted or let down; true if that will do.
+  bool settles(const std::vector<Offset>& offsets) {
+    if (!only_kept_ || any_stable_) return false;
+    std::vector<std::uint64_t> were;
+    were.reserve(whole().pieces.size());
+    for (const Piece& piece : whole().pieces) were.push_back(offsets[piece.item].value());
+    return settle_all(were, Settling::kLift) || settle_all(were, Settling::kDrop);
+  }
+  bool settle_all(const std::vector<std::uint64_t>& were, Settling settling) {
+    const Race alone{~std::uint32_t{0}};
+    WorkMeter meter(options_.greedy.limits, options_.greedy.limits.work_limit, alone, 0);
+    Draft draft;
+    if (!settle(whole(), were, settling, meter, draft)) return options_.greedy.limits.over();
+    Solution settled;
+    settled.offsets.assign(problem_.items.size(), Offset(0));
+    for (std::size_t p = 0; p < were.size(); ++p)
+      settled.offsets[whole().pieces[p].item] = Offset(draft.offsets[p]);
+    settled.height = height_of(problem_, settled.offsets);
+    settled.technique = settling == Settling::kLift ? "settle/lift" : "settle/drop";
+    settled.work = meter.used() + (best_ ? best_->work : 0);
+    take(std::move(settled), 2);
+    return done();
+  }
+
+  /// The lowest stays, of equals the earlier one.
+  void take(Solution&& placed, int step) {
+    placed.lower_bound = bound_;
+    placed.proved_optimal = placed.height == bound_;
+    if (best_ && best_->height <= placed.height) return;
+    best_ = std::move(placed);
     step_ = step;
   }
 
@@ -219,10 +285,13 @@ class Replanner {
 
   const Problem& problem_;
   const Kept& old_;
+  const Kept& grown_;
   const ReplanOptions& options_;
   Bytes bound_;
   Bytes good_;
-  bool only_kept_ = false;  ///< nothing holds an address but what is kept
+  bool only_kept_ = false;   ///< nothing holds an address but what is kept
+  bool any_stable_ = false;  ///< some of it must not move
+  std::optional<Instance> whole_;
   std::optional<Solution> best_;
   std::optional<Error> error_;
   int step_ = 0;
@@ -230,15 +299,15 @@ class Replanner {
 
 }  // namespace
 
-std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const Solution& old_solution,
-                                              const Problem& problem) {
+Carried carry_over(const Problem& old_problem, const Solution& old_solution, const Problem& problem) {
   const std::vector<std::uint32_t> before = by_birth(old_problem), after = by_birth(problem);
   const auto alike = [&](std::size_t a, std::size_t b) {
     return kind_of(old_problem.items[before[a]]) == kind_of(problem.items[after[b]]);
   };
-  std::vector<std::optional<Offset>> carried(problem.items.size());
-  const auto carry = [&](std::size_t a, std::size_t b) {
-    carried[after[b]] = old_solution.offsets[before[a]];
+  const std::size_t count = problem.items.size();
+  Carried carried{Kept(count), Kept(count)};
+  const auto carry = [&](std::size_t a, std::size_t b, Kept& offsets) {
+    offsets[after[b]] = old_solution.offsets[before[a]];
   };
   // So many in a row that are alike, or as many as are left, say that the sequences run together again: jobs
   // repeat themselves, and a few are alike by chance.
@@ -253,7 +322,7 @@ std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const 
   std::size_t a = 0, b = 0;
   while (a < before.size() && b < after.size()) {
     if (alike(a, b)) {
-      carry(a++, b++);
+      carry(a++, b++, carried.offsets);
       continue;
     }
     const auto [old_skip, new_skip] =
@@ -261,8 +330,8 @@ std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const 
     // As many for as many are the same ones with other sizes; what has not grown still fits where it was.
     for (std::size_t k = 0; k < old_skip && old_skip == new_skip; ++k) {
       const Item &was = old_problem.items[before[a + k]], &is = problem.items[after[b + k]];
-      if (is.size <= was.size && is.alignment == was.alignment && is.stream_class == was.stream_class)
-        carry(a + k, b + k);
+      if (is.alignment == was.alignment && is.stream_class == was.stream_class)
+        carry(a + k, b + k, is.size <= was.size ? carried.offsets : carried.grown);
     }
     a += old_skip;
     b += new_skip;
@@ -270,14 +339,14 @@ std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const 
   return carried;
 }
 
-Result<Replanned> replan(const Problem& problem, std::span<const std::optional<Offset>> old, Bytes old_height,
+Result<Replanned> replan(const Problem& problem, const Carried& old, Bytes old_height,
                          const ReplanOptions& options) {
   if (Status status = check_problem(problem); !status) return status.error();
-  if (old.size() != problem.items.size())
+  const std::size_t count = problem.items.size();
+  if (old.offsets.size() != count || (!old.grown.empty() && old.grown.size() != count))
     return Error{ErrorCode::kInvalidArgument,
                  "replan: there must be an old offset, or none, for each item of the new problem"};
-  const Kept kept(old.begin(), old.end());
-  return Replanner(problem, kept, old_height, options).run();
+  return Replanner(problem, old, old_height, options).run();
 }
 
 }  // namespace stowage::planner::placement

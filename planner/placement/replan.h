@@ -4,17 +4,17 @@
 // keeps its offset, so the work is that of the change; and where CUDA graphs or registrations hold addresses,
 // offsets must not move at all.
 //
-// In three steps, each only if the one before ended too high: (1) all old offsets that do not collide are
-// kept and the rest is placed among them; (2) what is alive where step 1 ended too high is freed too, if that
-// is little; (3) everything but what must stay is placed anew. The lowest result wins, of equals the one from
-// the earlier step.
+// In steps, each only if those before ended too high: (1) all old offsets that do not collide are kept and
+// the rest is placed among them; (2) where nothing must stay, all is lifted or let down in the order in which
+// it then lies (settle.h), else or if that is too high what is alive there is freed, if that is little; (3)
+// everything but what must stay is placed anew. The lowest result wins, of equals the one from the earlier
+// step.
 //
 // Thread safety: reentrant. Deterministic as place_greedily is.
 #pragma once
 
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "planner/placement/greedy.h"
@@ -36,18 +36,24 @@ struct Replanned {
   int step = 0;           ///< 1, 2 or 3: which one made it
 };
 
-/// By item of the new problem, the old offset of the item it corresponds to. Both sequences are walked in
-/// order of birth; items of one size, alignment and stream class correspond. Where they differ, as few as
-/// possible are passed over, old and new together, up to where eight in a row are alike; as many for as many
-/// correspond too, where they have not grown. Near O(n).
-std::vector<std::optional<Offset>> carry_over(const Problem& old_problem, const Solution& old_solution,
-                                              const Problem& problem);
+/// What an older placement says of a new problem, by item of the new one.
+struct Carried {
+  /// The old offset of the item it corresponds to, if it has not grown.
+  std::vector<std::optional<Offset>> offsets;
+  /// The old offset of one that has; no more than a place in the order from the bottom up.
+  std::vector<std::optional<Offset>> grown;
+};
 
-/// Places all items. `old` is by item of the problem: an offset that it had, or none. `old_height` is how
-/// high the older placement was; 0: not known. Errors: those of place_greedily, and kInvalidArgument if
-/// offsets that must stay overlap or are misaligned. The result is to be checked with validator.h before it
-/// is used.
-Result<Replanned> replan(const Problem& problem, std::span<const std::optional<Offset>> old, Bytes old_height,
+/// Both sequences are walked in order of birth; items of one size, alignment and stream class correspond.
+/// Where they differ, as few as possible are passed over, old and new together, up to where eight in a row
+/// are alike; as many for as many correspond too. Near O(n).
+Carried carry_over(const Problem& old_problem, const Solution& old_solution, const Problem& problem);
+
+/// Places all items. `old` is by item of the problem, an offset that it had, or none; `grown` may be empty.
+/// `old_height` is how high the older placement was; 0: not known. Errors: those of place_greedily, and
+/// kInvalidArgument if offsets that must stay overlap or are misaligned. The result is to be checked with
+/// validator.h before it is used.
+Result<Replanned> replan(const Problem& problem, const Carried& old, Bytes old_height,
                          const ReplanOptions& options);
 
 }  // namespace stowage::planner::placement

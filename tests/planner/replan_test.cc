@@ -24,8 +24,7 @@ Problem job_problem() {
   return lifetimes.ok() ? lifetimes->problem : Problem{};
 }
 
-Replanned replanned(const Problem& problem, const std::vector<std::optional<Offset>>& old, Bytes height,
-                    const ReplanOptions& options) {
+Replanned replanned(const Problem& problem, const Carried& old, Bytes height, const ReplanOptions& options) {
   const auto result = replan(problem, old, height, options);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
   if (!result.ok()) return {};
@@ -63,21 +62,30 @@ TEST_F(Replan, AFewChangesMoveFew) {
   EXPECT_GT(again.kept, 10 * again.moved);
 }
 
-/// More than 10,000 buffers of which one in a thousand has another size, larger and smaller in turn.
-TEST(ReplanLarge, AChangeCostsAFractionOfPlacingAnew) {
-  const auto lifetimes = find_lifetimes(training_trace(gpt_in_micro_batches(12'000, 24, true)));
-  ASSERT_TRUE(lifetimes.ok());
-  const Problem& before = lifetimes->problem;
-  ASSERT_GT(before.items.size(), 10'000u);
-  const auto solution = place_greedily(before, {});
-  ASSERT_TRUE(solution.ok());
-  Problem after = before;
-  for (std::size_t i = 0; i < after.items.size(); i += 1000) {
-    const Bytes size = after.items[i].size;
-    after.items[i].size = i % 2000 == 0 ? size + Bytes(512) : Bytes(size.value() / 1024 * 512 + 512);
+/// More than 10,000 buffers of which one in so many gets another size, larger and smaller in turn.
+class ReplanLarge : public testing::Test {
+ protected:
+  ReplanLarge()
+      : before_(find_lifetimes(training_trace(gpt_in_micro_batches(12'000, 24, true)))->problem),
+        solution_(*place_greedily(before_, {})) {}
+
+  [[nodiscard]] Problem one_changed_in(std::size_t every) const {
+    Problem after = before_;
+    for (std::size_t i = 0; i < after.items.size(); i += every) {
+      const Bytes size = after.items[i].size;
+      after.items[i].size = i % (2 * every) == 0 ? size + Bytes(512) : Bytes(size.value() / 1024 * 512 + 512);
+    }
+    return after;
   }
-  const auto old = carry_over(before, *solution, after);
-  const Replanned again = replanned(after, old, solution->height, {});
+
+  const Problem before_;
+  const Solution solution_;
+};
+
+TEST_F(ReplanLarge, OneChangeInAThousandMovesNothingElse) {
+  const Problem after = one_changed_in(1000);
+  const auto old = carry_over(before_, solution_, after);
+  const Replanned again = replanned(after, old, solution_.height, {});
   const auto anew = place_greedily(after, {});
   ASSERT_TRUE(anew.ok());
   EXPECT_GT(again.solution.work, 0u);
@@ -85,9 +93,22 @@ TEST(ReplanLarge, AChangeCostsAFractionOfPlacingAnew) {
   EXPECT_LE(static_cast<double>(again.solution.height.value()),
             1.001 * static_cast<double>(anew->height.value()));
   for (std::size_t i = 0; i < after.items.size(); ++i) {
-    const bool unchanged = after.items[i].size == before.items[i].size;
-    EXPECT_TRUE(!unchanged || again.solution.offsets[i] == solution->offsets[i]) << i;
+    const bool unchanged = after.items[i].size == before_.items[i].size;
+    EXPECT_TRUE(!unchanged || again.solution.offsets[i] == solution_.offsets[i]) << i;
   }
+}
+
+TEST_F(ReplanLarge, OneChangeInAHundredIsTakenUpByLifting) {
+  const Problem after = one_changed_in(100);
+  const Replanned again = replanned(after, carry_over(before_, solution_, after), solution_.height, {});
+  const auto anew = place_greedily(after, {});
+  ASSERT_TRUE(anew.ok());
+  EXPECT_EQ(again.step, 2);
+  EXPECT_EQ(again.solution.technique, "settle/lift");
+  EXPECT_LT(again.solution.work, anew->work / 5);
+  EXPECT_LE(static_cast<double>(again.solution.height.value()),
+            1.001 * static_cast<double>(again.solution.lower_bound.value()));
+  EXPECT_GT(again.kept, 2 * again.moved);
 }
 
 TEST(CarryOver, OtherSizesShiftNothingInAJobThatRepeatsItself) {
@@ -101,8 +122,9 @@ TEST(CarryOver, OtherSizesShiftNothingInAJobThatRepeatsItself) {
   const auto carried = carry_over(before, ordinals, after);
   for (std::size_t i = 0; i < after.items.size(); ++i) {
     const bool larger = after.items[i].size > before.items[i].size;
-    EXPECT_EQ(carried[i].has_value(), !larger) << i;
-    EXPECT_EQ(carried[i].value_or(ordinals.offsets[i]), ordinals.offsets[i]) << i;
+    EXPECT_EQ(carried.offsets[i].has_value(), !larger) << i;
+    EXPECT_EQ(carried.grown[i].has_value(), larger) << i;
+    EXPECT_EQ(larger ? carried.grown[i] : carried.offsets[i], ordinals.offsets[i]) << i;
   }
 }
 
@@ -113,7 +135,7 @@ TEST_F(Replan, WhatMustStayStays) {
   for (std::size_t i = 0; i < changed.items.size(); i += 7) options.keep_stable[i] = true;
   for (std::size_t i = 1; i < changed.items.size(); i += 7)
     changed.items[i].size = changed.items[i].size + changed.items[i].size;
-  const std::vector<std::optional<Offset>> old(solution_.offsets.begin(), solution_.offsets.end());
+  const Carried old{{solution_.offsets.begin(), solution_.offsets.end()}, {}};
   const Replanned again = replanned(changed, old, solution_.height, options);
   for (std::size_t i = 0; i < changed.items.size(); i += 7)
     EXPECT_EQ(again.solution.offsets[i], solution_.offsets[i]);
@@ -136,7 +158,7 @@ TEST_F(Replan, NeverMuchHigherThanPlacingAnew) {
 }
 
 TEST_F(Replan, StableItemsThatCollideAreAnError) {
-  std::vector<std::optional<Offset>> old(solution_.offsets.begin(), solution_.offsets.end());
+  const Carried old{{solution_.offsets.begin(), solution_.offsets.end()}, {}};
   ReplanOptions options = quick();
   options.keep_stable.assign(problem_.items.size(), true);
   Problem changed = problem_;

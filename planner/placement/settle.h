@@ -1,0 +1,35 @@
+// Lets placed pieces down, or lifts them, onto what lies below them, in order of where they were.
+//
+// Why: where a few pieces of a placement have grown or gone, the order from the bottom up is still a good
+// one. One pass over it makes a valid placement whose height has changed by about as much as the pieces have,
+// and costs far less than a search. (The decoding step of sequence-based packing, on one axis: see Imahori,
+// Yagiura and Nagamochi, "Practical algorithms for two-dimensional packing", 2007.)
+//
+// Thread safety: pure. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "planner/placement/decode.h"
+#include "planner/placement/instance.h"
+#include "planner/placement/work.h"
+
+namespace stowage::planner::placement {
+
+/// In place of an offset: nowhere yet, so above all that is somewhere.
+inline constexpr std::uint64_t kOnTop = std::numeric_limits<std::uint64_t>::max();
+
+enum class Settling {
+  kLift,  ///< a piece rises only as far as what lies below it has come up; what is free below stays free
+  kDrop,  ///< every piece goes down until it rests on something
+};
+
+/// Fills `draft` with offsets of all pieces. `were`: by piece, the offsets that give the order, in bytes, or
+/// kOnTop; of equals the one first in the instance is the lower. Pieces with gaps are taken for solid ones.
+/// False when the meter stopped it. Requires: instance.flat(). O(n log n).
+bool settle(const Instance& instance, std::span<const std::uint64_t> were, Settling settling,
+            WorkMeter& meter, Draft& draft);
+
+}  // namespace stowage::planner::placement

@@ -1,0 +1,101 @@
+#include "planner/placement/settle.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "planner/placement/greedy.h"
+#include "planner/placement/validator.h"
+#include "tests/planner/problems.h"
+
+namespace stowage::planner::placement {
+namespace {
+
+constexpr Race kAlone{std::numeric_limits<std::uint32_t>::max()};
+
+/// All pieces settled, as a solution of the problem.
+Solution settled(const Problem& problem, const std::vector<Offset>& were, Settling settling) {
+  const Instance instance = build_instance(problem, 0, {});
+  std::vector<std::uint64_t> offsets;
+  for (const Piece& piece : instance.pieces) offsets.push_back(were[piece.item].value());
+  WorkMeter meter(Limits{}, std::numeric_limits<std::uint64_t>::max(), kAlone, 0);
+  Draft draft;
+  EXPECT_TRUE(settle(instance, offsets, settling, meter, draft));
+  Solution solution;
+  solution.offsets.assign(problem.items.size(), Offset(0));
+  for (std::size_t p = 0; p < offsets.size(); ++p)
+    solution.offsets[instance.pieces[p].item] = Offset(draft.offsets[p]);
+  solution.height = height_of(problem, solution.offsets);
+  EXPECT_GE(solution.height, Bytes(draft.height));
+  return solution;
+}
+
+Problem stack_of_three() {
+  Problem problem;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    Item item;
+    item.birth = i, item.death = i + 2, item.size = Bytes(10);
+    problem.items.push_back(item);
+  }
+  return problem;
+}
+
+TEST(Settle, WhatHasGrownLiftsWhatLiesOnItAndNothingElse) {
+  Problem problem = stack_of_three();
+  problem.items[0].size = Bytes(15);
+  const std::vector<Offset> were{Offset(0), Offset(10), Offset(0)};
+  EXPECT_EQ(settled(problem, were, Settling::kLift).offsets, (std::vector{Offset(0), Offset(15), Offset(0)}));
+}
+
+TEST(Settle, WhatIsFreeBelowIsLeftWhenLiftingAndFilledWhenDropping) {
+  const Problem problem = stack_of_three();
+  const std::vector<Offset> were{Offset(0), Offset(32), Offset(7)};
+  EXPECT_EQ(settled(problem, were, Settling::kLift).offsets, were);
+  EXPECT_EQ(settled(problem, were, Settling::kDrop).offsets, (std::vector{Offset(0), Offset(10), Offset(0)}));
+}
+
+TEST(Settle, WhatWasNowhereComesToLieOnTop) {
+  const Problem problem = stack_of_three();
+  const std::vector<Offset> were{Offset(0), Offset(kOnTop), Offset(0)};
+  for (const Settling settling : {Settling::kLift, Settling::kDrop})
+    EXPECT_EQ(settled(problem, were, settling).offsets, (std::vector{Offset(0), Offset(10), Offset(0)}));
+}
+
+TEST(Settle, ValidPlacementsStayWhereTheyAreOrComeDownAndChangedOnesAreValidAgain) {
+  std::mt19937_64 random(8);
+  for (std::uint32_t round = 0; round < 300; ++round) {
+    Shape shape;
+    shape.items = 1 + random() % 60;
+    shape.horizon = 2 + random() % 40;
+    shape.cyclic = (round & 1) != 0;
+    shape.odd_alignment = (round & 2) != 0 ? 0.5 : 0;
+    Problem problem = random_problem(shape, random);
+    for (Item& item : problem.items) item.fixed.reset(), item.stream_class = 0;
+    problem.regions.clear();
+    GreedyOptions quick;
+    quick.limits.work_limit = 100'000;
+    const auto placed = place_greedily(problem, quick);
+    ASSERT_TRUE(placed.ok());
+    EXPECT_EQ(settled(problem, placed->offsets, Settling::kLift).height, placed->height) << round;
+    EXPECT_LE(settled(problem, placed->offsets, Settling::kDrop).height, placed->height) << round;
+    for (Item& item : problem.items) {
+      if (random() % 4 == 0) item.size = item.size + Bytes(random() % 50);
+    }
+    for (const Settling settling : {Settling::kLift, Settling::kDrop}) {
+      const Status status = validate(problem, settled(problem, placed->offsets, settling));
+      EXPECT_TRUE(status.ok()) << round << ": " << status.error().message;
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Settle, AMeterThatIsOutStopsIt) {
+  const Problem problem = stack_of_three();
+  const Instance instance = build_instance(problem, 0, {});
+  WorkMeter meter(Limits{}, 5, kAlone, 0);
+  Draft draft;
+  EXPECT_FALSE(settle(instance, std::vector<std::uint64_t>{0, 10, 0}, Settling::kLift, meter, draft));
+}
+
+}  // namespace
+}  // namespace stowage::planner::placement
