@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "planner/placement/instance.h"
+#include "planner/placement/lift.h"
 #include "planner/placement/overlap.h"
-#include "planner/placement/settle.h"
 #include "planner/placement/validator.h"
 
 namespace stowage::planner::placement {
@@ -71,15 +71,17 @@ class Replanner {
   }
 
   Result<Replanned> run() {
-    if (many_are_new() && settles(by_old_offset())) return finish();
+    const bool many = many_are_new();
+    if (many && lift_all()) return finish();
     Kept kept = what_fits();
     if (Status status = check_stable(kept); !status) return status.error();
     attempt(kept, 1);
-    if (done() || (best_ && settles(best_->offsets))) return finish();
+    if (done()) return finish();
     if (best_ && free_where_too_high(kept) <= problem_.items.size() / kFewFreed) {
       attempt(kept, 2);
       if (done()) return finish();
     }
+    if (!many && lift_all()) return finish();
     for (std::size_t i = 0; i < kept.size(); ++i) {
       if (!stable(i)) kept[i].reset();
     }
@@ -168,6 +170,7 @@ class Replanner {
       if (!error_ || step == 3) error_ = placed.error();
       return;
     }
+    spent_ += placed->work;
     take(std::move(*placed), step);
   }
 
@@ -177,38 +180,35 @@ class Replanner {
     return static_cast<std::size_t>(std::count_if(old_.begin(), old_.end(), is_new)) >
            problem_.items.size() / kFewNew;
   }
-  /// Where items were, and those that were nowhere above them all.
-  [[nodiscard]] std::vector<Offset> by_old_offset() const {
-    std::vector<Offset> offsets;
-    offsets.reserve(old_.size());
-    for (std::size_t i = 0; i < old_.size(); ++i) {
-      const auto was = old_[i] || grown_.empty() ? old_[i] : grown_[i];
-      offsets.push_back(was.value_or(Offset(kOnTop)));
-    }
-    return offsets;
-  }
-
-  /// Everything in the order of those offsets, lifted or let down; true if that will do.
-  bool settles(const std::vector<Offset>& offsets) {
-    if (!only_kept_ || any_stable_) return false;
+  /// Where the pieces of whole() were, those that were nowhere on top.
+  [[nodiscard]] std::vector<std::uint64_t> old_order() {
     std::vector<std::uint64_t> were;
     were.reserve(whole().pieces.size());
-    for (const Piece& piece : whole().pieces) were.push_back(offsets[piece.item].value());
-    return settle_all(were, Settling::kLift) || settle_all(were, Settling::kDrop);
+    for (const Piece& piece : whole().pieces) {
+      const std::uint32_t i = piece.item;
+      const std::optional<Offset> was = old_[i] || grown_.empty() ? old_[i] : grown_[i];
+      were.push_back(was ? was->value() : kOnTop);
+    }
+    return were;
   }
-  bool settle_all(const std::vector<std::uint64_t>& were, Settling settling) {
+
+  /// Everything in its old order, lifted where need be; true if that will do.
+  bool lift_all() {
+    if (!only_kept_ || any_stable_) return false;
     const Race alone{~std::uint32_t{0}};
     WorkMeter meter(options_.greedy.limits, options_.greedy.limits.work_limit, alone, 0);
     Draft draft;
-    if (!settle(whole(), were, settling, meter, draft)) return options_.greedy.limits.over();
-    Solution settled;
-    settled.offsets.assign(problem_.items.size(), Offset(0));
-    for (std::size_t p = 0; p < were.size(); ++p)
-      settled.offsets[whole().pieces[p].item] = Offset(draft.offsets[p]);
-    settled.height = height_of(problem_, settled.offsets);
-    settled.technique = settling == Settling::kLift ? "settle/lift" : "settle/drop";
-    settled.work = meter.used() + (best_ ? best_->work : 0);
-    take(std::move(settled), 2);
+    const bool lifted = lift(whole(), old_order(), meter, draft);
+    spent_ += meter.used();
+    if (!lifted) return options_.greedy.limits.over() && best_;
+    Solution solution;
+    solution.offsets.assign(problem_.items.size(), Offset(0));
+    for (std::size_t p = 0; p < draft.offsets.size(); ++p)
+      solution.offsets[whole().pieces[p].item] = Offset(draft.offsets[p]);
+    solution.height = height_of(problem_, solution.offsets);
+    solution.technique = "lift";
+    if (solution.height > good_) return false;  // all would have moved for little
+    take(std::move(solution), 2);
     return done();
   }
 
@@ -275,6 +275,7 @@ class Replanner {
     if (!best_ && error_) return *error_;
     if (!best_)
       return Error{ErrorCode::kInternal, "replan: no step had a valid result; place the problem anew"};
+    best_->work = spent_;
     Replanned replanned{*std::move(best_), 0, 0, step_};
     for (std::size_t i = 0; i < old_.size(); ++i) {
       if (!old_[i]) continue;
@@ -295,6 +296,7 @@ class Replanner {
   std::optional<Solution> best_;
   std::optional<Error> error_;
   int step_ = 0;
+  std::uint64_t spent_ = 0;  ///< work of all steps
 };
 
 }  // namespace

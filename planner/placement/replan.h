@@ -5,10 +5,10 @@
 // offsets must not move at all.
 //
 // In steps, each only if those before ended too high: (1) all old offsets that do not collide are kept and
-// the rest is placed among them; (2) where nothing must stay, all is lifted or let down in the order in which
-// it then lies (settle.h), else or if that is too high what is alive there is freed, if that is little; (3)
-// everything but what must stay is placed anew. The lowest result wins, of equals the one from the earlier
-// step.
+// the rest is placed among them; (2) what is alive where step 1 ended too high is freed too, if that is
+// little, and where nothing must stay all is lifted in its old order (lift.h), if that ends low enough; (3)
+// everything but what must stay is placed anew. Where more is new than is likely to find room, lifting comes
+// first. The lowest result wins, of equals the one found earlier.
 //
 // Thread safety: reentrant. Deterministic as place_greedily is.
 #pragma once

@@ -21,15 +21,9 @@ namespace stowage::planner::placement {
 /// In place of an offset: nowhere yet, so above all that is somewhere.
 inline constexpr std::uint64_t kOnTop = std::numeric_limits<std::uint64_t>::max();
 
-enum class Settling {
-  kLift,  ///< a piece rises only as far as what lies below it has come up; what is free below stays free
-  kDrop,  ///< every piece goes down until it rests on something
-};
-
 /// Fills `draft` with offsets of all pieces. `were`: by piece, the offsets that give the order, in bytes, or
 /// kOnTop; of equals the one first in the instance is the lower. Pieces with gaps are taken for solid ones.
 /// False when the meter stopped it. Requires: instance.flat(). O(n log n).
-bool settle(const Instance& instance, std::span<const std::uint64_t> were, Settling settling,
-            WorkMeter& meter, Draft& draft);
+bool lift(const Instance& instance, std::span<const std::uint64_t> were, WorkMeter& meter, Draft& draft);
 
 }  // namespace stowage::planner::placement

@@ -1,4 +1,4 @@
-#include "planner/placement/settle.h"
+#include "planner/placement/lift.h"
 
 #include <gtest/gtest.h>
 
@@ -11,16 +11,17 @@
 namespace stowage::planner::placement {
 namespace {
 
+const Limits kUnlimited;
 constexpr Race kAlone{std::numeric_limits<std::uint32_t>::max()};
 
-/// All pieces settled, as a solution of the problem.
-Solution settled(const Problem& problem, const std::vector<Offset>& were, Settling settling) {
+/// All pieces lifted, as a solution of the problem.
+Solution lifted(const Problem& problem, const std::vector<Offset>& were) {
   const Instance instance = build_instance(problem, 0, {});
   std::vector<std::uint64_t> offsets;
   for (const Piece& piece : instance.pieces) offsets.push_back(were[piece.item].value());
-  WorkMeter meter(Limits{}, std::numeric_limits<std::uint64_t>::max(), kAlone, 0);
+  WorkMeter meter(kUnlimited, std::numeric_limits<std::uint64_t>::max(), kAlone, 0);
   Draft draft;
-  EXPECT_TRUE(settle(instance, offsets, settling, meter, draft));
+  EXPECT_TRUE(lift(instance, offsets, meter, draft));
   Solution solution;
   solution.offsets.assign(problem.items.size(), Offset(0));
   for (std::size_t p = 0; p < offsets.size(); ++p)
@@ -34,34 +35,32 @@ Problem stack_of_three() {
   Problem problem;
   for (std::uint64_t i = 0; i < 3; ++i) {
     Item item;
-    item.birth = i, item.death = i + 2, item.size = Bytes(10);
+    item.birth = i, item.death = i + 2, item.size = Bytes(10), item.alignment = Bytes(1);
     problem.items.push_back(item);
   }
   return problem;
 }
 
-TEST(Settle, WhatHasGrownLiftsWhatLiesOnItAndNothingElse) {
+TEST(Lift, WhatHasGrownLiftsWhatLiesOnItAndNothingElse) {
   Problem problem = stack_of_three();
   problem.items[0].size = Bytes(15);
   const std::vector<Offset> were{Offset(0), Offset(10), Offset(0)};
-  EXPECT_EQ(settled(problem, were, Settling::kLift).offsets, (std::vector{Offset(0), Offset(15), Offset(0)}));
+  EXPECT_EQ(lifted(problem, were).offsets, (std::vector{Offset(0), Offset(15), Offset(0)}));
 }
 
-TEST(Settle, WhatIsFreeBelowIsLeftWhenLiftingAndFilledWhenDropping) {
+TEST(Lift, WhatIsFreeBelowIsLeft) {
   const Problem problem = stack_of_three();
   const std::vector<Offset> were{Offset(0), Offset(32), Offset(7)};
-  EXPECT_EQ(settled(problem, were, Settling::kLift).offsets, were);
-  EXPECT_EQ(settled(problem, were, Settling::kDrop).offsets, (std::vector{Offset(0), Offset(10), Offset(0)}));
+  EXPECT_EQ(lifted(problem, were).offsets, were);
 }
 
-TEST(Settle, WhatWasNowhereComesToLieOnTop) {
+TEST(Lift, WhatWasNowhereComesToLieOnTop) {
   const Problem problem = stack_of_three();
   const std::vector<Offset> were{Offset(0), Offset(kOnTop), Offset(0)};
-  for (const Settling settling : {Settling::kLift, Settling::kDrop})
-    EXPECT_EQ(settled(problem, were, settling).offsets, (std::vector{Offset(0), Offset(10), Offset(0)}));
+  EXPECT_EQ(lifted(problem, were).offsets, (std::vector{Offset(0), Offset(10), Offset(0)}));
 }
 
-TEST(Settle, ValidPlacementsStayWhereTheyAreOrComeDownAndChangedOnesAreValidAgain) {
+TEST(Lift, ValidPlacementsStayWhereTheyAreAndChangedOnesAreValidAgain) {
   std::mt19937_64 random(8);
   for (std::uint32_t round = 0; round < 300; ++round) {
     Shape shape;
@@ -76,25 +75,22 @@ TEST(Settle, ValidPlacementsStayWhereTheyAreOrComeDownAndChangedOnesAreValidAgai
     quick.limits.work_limit = 100'000;
     const auto placed = place_greedily(problem, quick);
     ASSERT_TRUE(placed.ok());
-    EXPECT_EQ(settled(problem, placed->offsets, Settling::kLift).height, placed->height) << round;
-    EXPECT_LE(settled(problem, placed->offsets, Settling::kDrop).height, placed->height) << round;
+    EXPECT_EQ(lifted(problem, placed->offsets).height, placed->height) << round;
     for (Item& item : problem.items) {
       if (random() % 4 == 0) item.size = item.size + Bytes(random() % 50);
     }
-    for (const Settling settling : {Settling::kLift, Settling::kDrop}) {
-      const Status status = validate(problem, settled(problem, placed->offsets, settling));
-      EXPECT_TRUE(status.ok()) << round << ": " << status.error().message;
-    }
+    const Status status = validate(problem, lifted(problem, placed->offsets));
+    EXPECT_TRUE(status.ok()) << round << ": " << status.error().message;
     if (HasFailure()) return;
   }
 }
 
-TEST(Settle, AMeterThatIsOutStopsIt) {
+TEST(Lift, AMeterThatIsOutStopsIt) {
   const Problem problem = stack_of_three();
   const Instance instance = build_instance(problem, 0, {});
-  WorkMeter meter(Limits{}, 5, kAlone, 0);
+  WorkMeter meter(kUnlimited, 5, kAlone, 0);
   Draft draft;
-  EXPECT_FALSE(settle(instance, std::vector<std::uint64_t>{0, 10, 0}, Settling::kLift, meter, draft));
+  EXPECT_FALSE(lift(instance, std::vector<std::uint64_t>{0, 10, 0}, meter, draft));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "planner/placement/settle.h"
+#include "planner/placement/lift.h"
 
 #include <algorithm>
 #include <bit>
@@ -58,8 +58,7 @@ class Skyline {
 
 }  // namespace
 
-bool settle(const Instance& instance, std::span<const std::uint64_t> were, Settling settling,
-            WorkMeter& meter, Draft& draft) {
+bool lift(const Instance& instance, std::span<const std::uint64_t> were, WorkMeter& meter, Draft& draft) {
   std::vector<std::uint32_t> order(instance.pieces.size());
   std::iota(order.begin(), order.end(), 0u);
   if (!sort_by_keys(order, std::vector<std::uint64_t>(were.begin(), were.end()), meter)) return false;
@@ -70,10 +69,10 @@ bool settle(const Instance& instance, std::span<const std::uint64_t> were, Settl
     if (!meter.spend(8)) return draft.offsets.clear(), false;
     const Piece& piece = instance.pieces[i];
     const Life& life = piece.life;
-    const bool lifts = settling == Settling::kLift && were[i] != kOnTop;
     std::uint64_t below = skyline.highest(life.begin, life.end);
     if (life.wrapped_end != 0) below = std::max(below, skyline.highest(0, life.wrapped_end));
-    const std::uint64_t offset = align_up(lifts ? std::max(below, were[i]) : below, piece.alignment);
+    if (were[i] != kOnTop) below = std::max(below, were[i]);
+    const std::uint64_t offset = align_up(below, piece.alignment);
     skyline.raise(life.begin, life.end, offset + piece.size);
     if (life.wrapped_end != 0) skyline.raise(0, life.wrapped_end, offset + piece.size);
     draft.offsets[i] = offset;
