@@ -98,7 +98,7 @@ template <class Of>
 bool list_by_rank(const Instance& instance, const Of& of, WorkMeter& meter, ByRank& by_rank) {
   if (!meter.spend(2 * instance.pieces.size())) return false;
   const auto stopped = [&meter] { return !meter.look_now(); };
-  auto& [first, pieces] = by_rank;
+  std::vector<std::uint32_t>&first = by_rank.first, &pieces = by_rank.pieces;
   const std::size_t count = instance.pieces.size();
   if (!zeroed_in_stretches(first, instance.ranks + 2, stopped)) return false;
   if (!in_stretches(count, stopped, [&](std::size_t i) { ++first[of(instance.pieces[i]) + 1]; }))
