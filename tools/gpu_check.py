@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -127,6 +128,46 @@ def check_bits(check: Check, models: list[str]) -> None:
     check.write("")
 
 
+def budget_run(check: Check, **settings: str) -> dict | None:
+    """What tests/budget/cuda_job.py left, or None."""
+    door = "entry_point" if settings else "plain"
+    print(f"  gpt, {settings.get('STOWAGE_BUDGET', 'plain')}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = harness.environment(door, check.device, pathlib.Path(folder) / "report.json", settings)
+        environment |= {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "STOWAGE_SIM_DNN_WORKSPACE": "1MiB"}
+        try:
+            done = subprocess.run([sys.executable, "-m", "tests.budget.cuda_job", "12", "gpt"], text=True, cwd=ROOT,
+                                  capture_output=True, env=environment, timeout=max(check.left_s(), 1))
+        except subprocess.SubprocessError as error:
+            return check.fail(f"budget: {error}")
+    if done.returncode != 0:
+        return check.fail(f"budget: ended with {done.returncode}: {done.stderr[-800:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check_budget(check: Check) -> None:
+    """A GPT with dropout in 60 % of its own peak: the same bits, and never more held than that."""
+    check.write("## Budget (GPT with dropout, 60 % of its own peak, deterministic algorithms, 12 iterations)", "")
+    if check.left_s() < 20:
+        return check.write("Not shown: no time left.", "")
+    plain, held = budget_run(check), budget_run(check, STOWAGE_BUDGET="60%")
+    if plain is None or held is None:
+        return check.write("Not shown.", "")
+    budget = held["report"].get("budget") or {"limit_bytes": 0, "peak_held_bytes": 0, "evictions": 0, "recomputed_ops": 0}
+    if held["error"] or not budget["evictions"]:
+        check.fail(f"budget: {held['error'][-800:] or 'nothing was evicted'}")
+    most = max(budget["peak_held_bytes"], held["reserved"], held.get("held", 0))
+    if most > budget["limit_bytes"]:
+        check.fail(f"budget: {most} bytes were held, {budget['limit_bytes']} allowed")
+    differing = harness.differences(plain["digests"], held["digests"])
+    if check.real and differing:
+        check.fail(f"budget: {len(differing)} values differ, first {differing[0]}")
+    bits = f"{len(differing)} of {len(plain['digests'])} differ" if check.real else "values are not computed"
+    check.write("| limit, MiB | most held, MiB | evictions | ops run again | compared bit by bit |", "|---|---|---|---|---|",
+                f"| {budget['limit_bytes'] / MIB:,.1f} | {most / MIB:,.1f} | {budget['evictions']} "
+                f"| {budget['recomputed_ops']} | {bits} |", "")
+
+
 def check_memory(check: Check, models: list[str]) -> None:
     """Each model three ways; one job at a time on a real device, since times are read."""
     size = "full" if check.real else "small"
@@ -220,6 +261,7 @@ def main() -> int:
     check = Check("simulated" if arguments.dry else "cuda", time.monotonic() + arguments.seconds)
     check_doors(check)
     check_hot_path(check)
+    check_budget(check)
     check_bits(check, ["resnet18", "gpt2", "unet", "lstm", "gan"])
     check_memory(check, ["resnet50", "gpt2", "unet", "vgg16", "lstm"] if check.real else ["unet", "gan"])
     path = write_report(check, arguments)

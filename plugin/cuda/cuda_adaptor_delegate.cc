@@ -71,9 +71,12 @@ void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
 
 void CudaAdaptor::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool,
                                       std::function<bool(cudaStream_t)> filter) {
-  // Before a capture begins: what is away could not come back inside it.
+  // Before a capture begins: what is away could not come back inside it, nor is anything cached given back
+  // then.
   recompute::Runtime::suspend();
   try {
+    CudaDevice* const known = known_device(device);
+    if (known != nullptr && known->port.ledger()->limited()) upstream_.emptyCache();
     upstream_.beginAllocateToPool(device, pool, std::move(filter));
   } catch (...) {
     recompute::Runtime::resume();

@@ -132,6 +132,11 @@ allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.counters; 
 
 void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
 
+void CudaPort::even_out() {
+  const std::int64_t mended = limit_.mended();
+  if (std::exchange(mended_before_, mended) != mended) release_upstream_cache();
+}
+
 void CudaPort::stay_out() { cuda_adaptor()->rest(); }
 
 UpstreamUse CudaPort::upstream_use() {

@@ -1,0 +1,204 @@
+"""A training job with CUDA tensors, on a GPU or on the simulated device, under whatever STOWAGE* the environment asks for.
+
+    python -m tests.budget.cuda_job 16 gpt
+
+prints one line of JSON: `error`, the message if the job ran out of memory; `events`, one digest an iteration of all that was
+allocated and freed in it, evicted and made again, in order; `evictions` and `recomputed`, one an iteration; `reserved`, the
+most bytes that PyTorch's allocator had while there was a limit; `backward_threads`, how many other threads ran backward
+passes; `ooms`, PyTorch's count; `digests`, of all that the job left; `report`, Stowage's. On the simulated device
+also `held`, the most bytes that it counted itself while there was a limit, `checked`, how many pointers it looked at, and
+`misuses`, those that pointed nowhere.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import threading
+
+import torch
+from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from tests.budget import jobs as budget_jobs
+from tests.recompute import jobs, trainers
+from tests.zoo import counters
+from tests.zoo.job import digest_all
+
+MORE = 64  # times the batch of tests/budget/jobs.py: the device's memory is mapped in pages of 12 MiB
+JOBS = {}
+
+
+def _job(build):
+    JOBS[build.__name__] = build
+    return build
+
+
+def _enlarged(name: str):
+    def build():
+        supervised = jobs._supervised
+        budget_jobs._supervised = lambda model, inputs, targets, *rest: supervised(
+            model, inputs.repeat([MORE] + [1] * (inputs.dim() - 1)), targets.repeat([MORE] + [1] * (targets.dim() - 1)),
+            *rest)
+        return budget_jobs.JOBS[name]()
+    return build
+
+
+JOBS |= {name: _enlarged(name) for name in (
+    "deep_perceptron", "wide_convolutions", "deep_channels_last", "large_resnet18", "large_unet", "large_densenet",
+    "deep_gpt", "deep_bert", "small_gpt", "deep_custom_function", "deep_hooks")}
+
+
+def _layers(width: int, depth: int, *after) -> nn.Sequential:
+    return nn.Sequential(*(layer for _ in range(depth) for layer in (nn.Linear(width, width), *(make() for make in after))))
+
+
+@_job
+def gpt():
+    model = jobs._Transformer(causal=True, tied=True, width=128, layers=6)
+    ids = torch.randint(23, (32, 256))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters()), jobs.token_loss)
+
+
+@_job
+def gan():
+    generator = _layers(128, 8, lambda: nn.BatchNorm1d(128), lambda: nn.ReLU(True))
+    critic = _layers(128, 8, lambda: nn.LeakyReLU(0.2, True), nn.Dropout).append(nn.Linear(128, 1))
+    return trainers.adversarial(generator, critic, torch.randn(65536, 128), 128)
+
+
+@_job
+def accumulation():
+    return trainers.accumulating(budget_jobs._deep_convolutions(), [jobs._images(256, 48) for _ in range(3)])
+
+
+@_job
+def autocast():
+    model = jobs._Transformer(causal=True, tied=True, width=128, layers=6)
+    ids = torch.randint(23, (32, 256))
+
+    def loss(scores, targets):
+        return jobs.token_loss(scores.float(), targets)
+    trainer = jobs._supervised(model, ids, ids.roll(-1, 1), budget_jobs._sgd(model), loss)
+    step = trainer.step
+
+    def cast(iteration: int) -> list[float]:
+        with torch.autocast("cuda", torch.bfloat16):
+            return step(iteration)
+    trainer.step = cast
+    return trainer
+
+
+@_job
+def double_backward():
+    return trainers.penalised(_layers(128, 8, nn.Softplus).append(nn.Linear(128, 1)), torch.randn(65536, 128), torch.mean)
+
+
+@_job
+def two_streams():
+    """Half of the layers run on a stream of their own; what goes between the two is used on both."""
+    model, side = _layers(128, 12, nn.GELU, nn.Dropout), torch.cuda.Stream()
+    first, second = model[:18], model[18:]
+    data, optimizer = torch.randn(65536, 128), budget_jobs._sgd(model)
+
+    def step(_: int) -> list[float]:
+        optimizer.zero_grad()
+        x = first(data)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            x.record_stream(side)
+            loss = second(x).square().mean()
+        torch.cuda.current_stream().wait_stream(side)
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return jobs.Trainer([model], [optimizer], step)
+
+
+class Events:
+    """What PyTorch's own allocator recorded since the last look."""
+
+    def __init__(self):
+        torch.cuda.memory._record_memory_history(context=None, max_entries=1_000_000)
+        self._seen = 0
+
+    def digest(self) -> str:
+        trace = torch.cuda.memory._snapshot()["device_traces"][0]
+        events = [(event["action"], event["size"]) for event in trace[self._seen:]
+                  if event["action"] in ("alloc", "free_requested")]
+        self._seen = len(trace)
+        return hashlib.sha256(json.dumps(events).encode()).hexdigest()[:16]
+
+
+def report() -> dict:
+    if os.environ.get("STOWAGE", "") in ("", "0"):
+        return {}
+    import stowage
+    return dict(stowage.report())
+
+
+def on_the_device(build):
+    """Whatever it makes lies on the device, in any thread; optimizers keep the counts of their steps on the CPU, as they do
+    by themselves."""
+    register_optimizer_step_pre_hook(lambda *_: torch.set_default_device(None))
+    register_optimizer_step_post_hook(lambda *_: torch.set_default_device("cuda"))
+    torch.set_default_device("cuda")
+    return build()
+
+
+def forget_peaks() -> None:
+    torch.cuda.reset_peak_memory_stats()
+    if counters.read() is not None:
+        ctypes.CDLL(None).stowage_sim_reset()
+
+
+def seen_by_the_simulator() -> dict:
+    device = counters.read()
+    if device is None:
+        return {}
+    looked_at = ctypes.CDLL(None).stowage_sim_checked_pointers
+    looked_at.restype = ctypes.c_int64
+    return {"held": device["peak_bytes"], "misuses": device["misuses"], "checked": looked_at()}
+
+
+def iterate(trainer: trainers.Trainer, iterations: int, left: dict) -> None:
+    events, limited = Events(), False
+    for i in range(iterations):
+        trainer.losses.append(trainer.step(i))
+        left["events"].append(events.digest())
+        budget = report().get("budget")
+        if not budget:
+            continue
+        left["evictions"].append(budget["evictions"])
+        left["recomputed"].append(budget["recomputed_ops"])
+        if not limited and budget["limit_bytes"]:
+            limited = True
+            if budget["own_peak_bytes"]:  # until now there was none
+                forget_peaks()
+    torch.cuda.synchronize()
+
+
+def run(name: str, iterations: int) -> dict:
+    left: dict = {"error": "", "events": [], "evictions": [], "recomputed": [], "digests": {}}
+    threads: set[int] = set()
+    trainer = None
+    try:
+        trainer = on_the_device(JOBS[name])
+        next(trainer.modules[0].parameters()).register_hook(lambda _: threads.add(threading.get_ident()))
+        iterate(trainer, iterations, left)
+    except torch.cuda.OutOfMemoryError as error:
+        left["error"] = str(error)
+    left |= seen_by_the_simulator()
+    left |= {"backward_threads": len(threads - {threading.get_ident()}), "ooms": torch.cuda.memory_stats()["num_ooms"],
+             "reserved": torch.cuda.max_memory_reserved(), "report": report()}
+    if not left["error"]:
+        left["digests"] = trainer.digests()
+        digest_all(torch.cuda.get_rng_state(), "cuda_rng", left["digests"])
+    return left
+
+
+if __name__ == "__main__":
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(1)
+    print(json.dumps(run(sys.argv[2], int(sys.argv[1]))))
