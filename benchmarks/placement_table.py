@@ -10,15 +10,16 @@ import argparse
 import pathlib
 import time
 
-from placement import ablation, sections
+from placement import ablation, responses, sections
 from placement.minimalloc import Minimalloc
 from placement.page import write
 from placement.runs import ROOT, Settings
 
 PAGE = ROOT / "docs" / "results" / "placement.md"
 ROWS = {"capacity": sections.capacity, "lowest": sections.lowest, "training": sections.training, "huge": sections.huge,
-        "zoo": sections.zoo, "ablation": ablation.ablation}
-TITLES = [*(sections.TITLES[name] for name in ROWS if name in sections.TITLES), ablation.TITLE]
+        "zoo": sections.zoo, "stop": responses.stop, "replan": responses.replan, "ablation": ablation.ablation}
+NAMES = sections.TITLES | responses.TITLES | {"ablation": ablation.TITLE}
+TITLES = [NAMES[name] for name in ROWS]
 
 
 def chosen(text: str) -> list[str]:

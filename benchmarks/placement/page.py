@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 INTRODUCTION = """# Placement: figures
 
-Made by `benchmarks/placement_table.py`, through the command `stowage place`. Seconds are of solving alone; every placement
-is validated within them. *CPU* is the time of all threads together: where it is well below twice the seconds, on two
-threads, something else ran on the machine. What is marked as quoted was measured on another day, on two cores.
+Made by `benchmarks/placement_table.py`, through the command `stowage place` and, behind a stop or a change, through the
+library. Seconds are of solving alone; every placement is validated within them. *CPU* is the time of all threads together:
+where it is well below twice the seconds, on two threads, something else ran on the machine. What is marked as quoted was
+measured on another day, on two cores.
 """
 
 CONCLUSION = """
