@@ -83,24 +83,36 @@ std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, int 
   book_.for_each([&](StorageRecord& record) {
     if (record.bytes < smallest || !Residency::may_evict(record)) return;
     if (static_cast<int>(record.address->device_type()) != device_type) return;
-    found.push_back({&record, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
+    found.push_back({&record, nullptr, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
                      record.bytes, record.serial});
+  });
+  residency_.for_each_spare([&](const Residency::Spare& spare) {
+    if (static_cast<int>(spare.value->anchor.device_type()) != device_type) return;
+    found.push_back({nullptr, spare.value.get(), nullptr, 0,
+                     bytes_by_staleness(spare.bytes, now, spare.last_use), spare.bytes, 0});
   });
   foreign_.for_each_evictable(device_type, [&](ForeignBuffer& buffer) {
     const double weight = bytes_by_staleness(buffer.owner.bytes, now, buffer.last_use);
-    found.push_back({nullptr, &buffer, static_cast<double>(buffer.owner.restore_ns) / weight, weight,
+    found.push_back({nullptr, nullptr, &buffer, static_cast<double>(buffer.owner.restore_ns) / weight, weight,
                      buffer.owner.bytes, 0});
   });
   return found;
 }
 
 double Evictor::score(const Candidate& candidate, double enough) {
-  if (candidate.record == nullptr) return candidate.score;
-  return cost_ns(*candidate.record->current, enough * candidate.weight) / candidate.weight;
+  if (candidate.foreign != nullptr) return candidate.score;
+  Value& value = candidate.spare != nullptr ? *candidate.spare : *candidate.record->current;
+  return cost_ns(value, enough * candidate.weight) / candidate.weight;
 }
 
 bool Evictor::evict(const Candidate& candidate) {
-  if (candidate.record == nullptr) return ForeignBuffers::evict(*candidate.foreign);
+  if (candidate.foreign != nullptr) return ForeignBuffers::evict(*candidate.foreign);
+  if (candidate.spare != nullptr) {
+    const Ref<Value> value(candidate.spare);
+    residency_.drop_spare(*value);
+    if (residency_.set_of(*value) >= 0) note_consumer(*value, book_.next_stamp());
+    return true;
+  }
   if (!residency_.evict(*candidate.record)) return false;
   note_consumer(*candidate.record->current, book_.next_stamp());
   return true;

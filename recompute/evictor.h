@@ -34,9 +34,10 @@ class Evictor {
   void evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now);
 
  private:
-  /// Either a storage or a buffer of other code.
+  /// A storage, a spare result or a buffer of other code.
   struct Candidate {
     StorageRecord* record;
+    Value* spare;
     ForeignBuffer* foreign;
     double score;   ///< or less than it
     double weight;  ///< bytes by staleness

@@ -94,6 +94,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   ++machine_.op_number;
   ++machine_.counters.ops;
   if (machine_.steps.on()) step_ = machine_.steps.before_op(traits_, arguments);
+  machine_.residency.keep_spares(!machine_.steps.driver().follows());
   read_arguments(arguments);
   bring_back();
   pin_what_is_unsafe();

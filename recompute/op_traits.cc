@@ -1,5 +1,7 @@
 #include "recompute/op_traits.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+
 #include <array>
 #include <memory>
 #include <mutex>
@@ -62,8 +64,9 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
 }
 
 std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
-  auto traits = std::make_unique<OpTraits>(op);
+  auto traits = std::make_unique<OpTraits>();
   const c10::FunctionSchema& schema = op.schema();
+  traits->handle = new c10::OperatorHandle(op);  // lives for ever, as the traits do
   traits->name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
   traits->trusted = std::string_view(schema.name()).substr(0, 6) == "aten::";
   // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
@@ -87,7 +90,7 @@ const OpTraits& traits_of(const c10::OperatorHandle& op) {
   constexpr std::size_t kSlots = 1024;
   thread_local std::array<const OpTraits*, kSlots> recent{};
   const OpTraits*& slot = recent[mix(std::hash<c10::OperatorHandle>{}(op)) % kSlots];
-  if (slot != nullptr && slot->handle == op) return *slot;
+  if (slot != nullptr && *slot->handle == op) return *slot;
 
   static auto* const mutex = new std::mutex;
   static auto* const known = new std::unordered_map<c10::OperatorHandle, std::unique_ptr<OpTraits>>;

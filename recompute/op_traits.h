@@ -7,18 +7,18 @@
 // Thread safety: every function, from any thread. Traits live for ever.
 #pragma once
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
+namespace c10 {
+class OperatorHandle;
+}
+
 namespace stowage::recompute {
 
 struct OpTraits {
-  explicit OpTraits(const c10::OperatorHandle& op) : handle(op) {}
-
-  c10::OperatorHandle handle;
+  const c10::OperatorHandle* handle = nullptr;
   std::string name;           ///< such as "aten::add.Tensor"
   bool composite = false;     ///< only calls other ops, which come by themselves
   bool trusted = false;       ///< of PyTorch's own namespace: the schema is right, no pointer is kept

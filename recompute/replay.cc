@@ -103,7 +103,7 @@ std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::St
   push_arguments(kind, tensors, stack);
   std::optional<RandomState::Replay> random;
   if (recipe.random) random.emplace(*recipe.random);
-  kind.op->handle.callBoxed(&stack);
+  kind.op->handle->callBoxed(&stack);
 
   std::vector<c10::Storage> made;
   for (const Output& output : recipe.outputs) {

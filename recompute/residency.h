@@ -3,8 +3,9 @@
 // Evicting moves the data out of the StorageImpl and frees it through its allocator; the storage then points
 // into the guard range. Restoring plans which recipes to run (those of dead and evicted values on the way
 // down to what is there), runs them in order and moves the results' data into the same StorageImpls. Results
-// of dead values live only while the plan needs them. Tensors, views, version counters and saved tensors see
-// nothing of it.
+// of dead values live while the plan needs them and, where other evicted values start from them too, as
+// spares until somebody needs their bytes. Tensors, views, version counters and saved tensors see nothing of
+// it.
 //
 // Thread safety: none; the runtime's lock guards it. An allocation made here may call back into evict() of
 // other storages; never of those that are locked. Invariants: an evicted storage's leaves are anchored;
@@ -54,6 +55,24 @@ class Residency {
   /// memory, keeps a copy of the content until nobody needs it. `as_planned`: a copy only if there is no room
   /// for what starts from it. Throws what recomputation throws; then nothing may be written.
   void before_write(StorageRecord& record, bool as_planned);
+  /// Whether results of dead values that other evicted ones start from too are kept, as spares, while there
+  /// is room. Without, what is held is what a schedule foresees.
+  void keep_spares(bool keep) { keeps_spares_ = keep; }
+  /// A spare: a dead value that a recomputation made and that evicted ones start from.
+  struct Spare {
+    Ref<Value> value;
+    std::uint64_t last_use = 0;  ///< of the evicted value that is wanted first: number of the op
+    std::uint64_t bytes = 0;
+  };
+  /// Calls `visit` with each that can be dropped now.
+  template <class Visit>
+  void for_each_spare(Visit visit) {
+    for (const Spare& spare : spares_) {
+      if (spare.value->anchor.use_count() == 1) visit(spare);
+    }
+  }
+  void drop_spare(Value& value);
+
   /// Looks at the next `count` storages in turn and forgets the dead.
   void bury_dead(std::size_t count);
   /// True if anything is evicted. From any thread, without the lock.
@@ -90,12 +109,21 @@ class Residency {
   void restore_each(std::span<StorageRecord* const> records);
   bool anchor_leaves(std::vector<Ref<Value>>& leaves);
   void join_neighbours(Value& value);
+  void find_wanted(Plan& plan, std::uint64_t stamp);
+  void mark_wanted(Plan& plan, Value& evicted, std::uint64_t last_use, std::uint64_t planned,
+                   std::uint64_t stamp);
+  void keep_spare(Value& value, const c10::Storage& storage, std::uint64_t last_use);
+  void drop_unwanted_spares();
+  void release_spare(Value& value);
   void count_away(std::uint64_t bytes, bool away);
 
   StorageBook& book_;
   NeighbourSets neighbours_;
   ResidencyCounts counts_;
+  std::vector<Spare> spares_;
+  std::vector<Value*> waiting_;
   std::atomic<bool> any_away_{false};
+  bool keeps_spares_ = true;
   bool poison_ = false;
   bool short_ = false;  ///< what starts from a leaf that is to be written did not fit
 };

@@ -46,7 +46,7 @@ struct Value : Counted<Value> {
   bool lost = false;                  ///< neither at home nor with a recipe
   bool closing = false;  ///< an op is overwriting it at its home: not to be read or counted on any more
   bool frozen = false;   ///< about to be closing: no further eviction may count on it
-  bool kept = false;     ///< a leaf that was overwritten: `anchor` is a copy of what was at its home
+  bool kept = false;     ///< not at home, but `anchor` holds it: an overwritten leaf, or a spare (Residency)
   bool sound = true;     ///< the verdict of the latest sweep
 };
 
