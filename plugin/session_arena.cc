@@ -84,12 +84,13 @@ bool Session::State::settle() {
   allocator::PlannedAllocator* const now = settling.load(std::memory_order_relaxed);
   if (now == nullptr) return rest_under_plan(), true;
   port.release_upstream_cache();
-  if (parts.add_all()) {
+  if (parts.add_all() || (settling_marks > 0 && grow_budget() && parts.add_all())) {
+    settling_marks = 0;
     settling.store(nullptr, std::memory_order_release);
     serving.store(now, std::memory_order_release);
     return rest_under_plan(), true;
   }
-  if (++settling_marks < kSettlingMarks) return true;
+  if (++settling_marks < kSettlingMarks * window_marks) return true;
   const Bytes excess = port.ledger()->missing(arena->mapped() - arena->charged());
   pause_serving();
   shut_out(*now);
@@ -101,6 +102,16 @@ bool Session::State::settle() {
   }
   refuse_arena(arena->mapped(), excess);
   return false;
+}
+
+bool Session::State::evicts_under_plan() const {
+  return scheduled.load(std::memory_order_acquire) || settling.load(std::memory_order_acquire) != nullptr;
+}
+
+// In the arena tensors lie in blocks of 512 bytes, so that a plan may take a little more than the heap did.
+bool Session::State::grow_budget() {
+  return !scheduled.load(std::memory_order_relaxed) &&
+         budget.raise_own_peak(port.ledger()->upstream() + arena->mapped());
 }
 
 // Without a schedule a plan that fits needs no runtime.
@@ -120,15 +131,16 @@ Bytes Session::State::give_up_free_parts() {
   return freed;
 }
 
-// A request that the plan does not know needs room. Under a schedule the plan goes on with what is left, and
-// the arena is counted as a whole again when there is room; without one, nobody evicts: the plan is left.
+// A request that the plan does not know needs room. While the runtime is there the plan goes on with what is
+// left, and the arena is counted as a whole again when there is room; without it, nobody evicts: the plan is
+// left.
 bool Session::State::give_up_free_arena() {
   if (owner.load(std::memory_order_acquire) == nullptr) return false;
   if (busy.test_and_set(std::memory_order_acquire)) return false;  // inside a mark
   bool gave = false;
   if (owner.load() != nullptr && arena != nullptr) {
     allocator::PlannedAllocator* const now = serving.load(std::memory_order_relaxed);
-    if (!scheduled.load(std::memory_order_relaxed)) {
+    if (!evicts_under_plan()) {
       pause_serving();
       plan_left = true;
     } else if (now != nullptr) {

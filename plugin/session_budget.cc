@@ -29,7 +29,7 @@ void Session::guards_placed() {
 bool Session::make_room(Bytes bytes) {
   State& state = *state_;
   if (state.forked.load(std::memory_order_relaxed)) return true;
-  if (state.scheduled.load(std::memory_order_acquire) && state.give_up_free_arena()) return true;
+  if (state.evicts_under_plan() && state.give_up_free_arena()) return true;
   if (state.budget.make_room(bytes) || state.give_up_free_arena()) return true;
   return state.port.ledger()->missing(bytes).value() == 0;
 }

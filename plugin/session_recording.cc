@@ -54,8 +54,9 @@ void Session::State::recording_mark(MarkSource source) {
 }
 
 // Ops are what recording costs: where kernels are short, as much as the job itself. So allocations alone tell
-// whether the job repeats itself, and once they do the next window's ops are written down too. True when the
-// steady window is complete: its ops are there, or are not wanted.
+// whether the job repeats itself, and once they do the next window's ops are written down too; not where
+// iterations that evict come between, since a third one alike may never come. True when the steady window is
+// complete: its ops are there, or are not wanted.
 bool Session::State::has_ops(std::uint32_t period) {
   if (ops_observed) ++marks_with_ops, ++all_marks_with_ops;
   if (period == 0) {
@@ -63,7 +64,7 @@ bool Session::State::has_ops(std::uint32_t period) {
     return false;
   }
   unlike_marks = 0;
-  if (!settings.record_ops || (ops_observed && marks_with_ops >= period)) return true;
+  if (!settings.record_ops || evicting_marks > 0 || (ops_observed && marks_with_ops >= period)) return true;
   if (ops_observed) return false;
   if (all_marks_with_ops >= kMaxMarksWithOps) return true;
   ops_observed = true;

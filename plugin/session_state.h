@@ -130,7 +130,9 @@ struct Session::State {
   void resume_serving();
   void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   bool settle();
+  bool grow_budget();
   void rest_under_plan();
+  [[nodiscard]] bool evicts_under_plan() const;
   Bytes give_up_free_parts();
   bool give_up_free_arena();
   void give_back_arena();

@@ -52,6 +52,12 @@ void Driver::follow(Schedule schedule) {
   on_course_ = false;
 }
 
+void Driver::leave() {
+  schedule_.reset();
+  made_.clear();
+  on_course_ = false;
+}
+
 void Driver::act(const Action& action) {
   if (action.entry >= made_.size()) return void(++counts_.refused);
   const Made& made = made_[action.entry];

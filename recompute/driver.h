@@ -33,7 +33,7 @@ class Driver {
   /// From the next iteration on. Requires: the schedule's actions are in order of op.
   void follow(Schedule schedule);
   /// No longer.
-  void leave() { schedule_.reset(); }
+  void leave();
   [[nodiscard]] bool follows() const { return schedule_.has_value(); }
 
   /// Does what the schedule says. Throws what recomputation throws.

@@ -105,6 +105,7 @@ void Runtime::uninstall() {
   Machine& all = machine();
   const Lock lock(all.mutex);
   all.residency.restore_all();
+  all.steps.stop();
   all.residency.bury_dead(all.book.size());
   all.book.forget_history();
   all.book.clear();

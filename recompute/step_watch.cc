@@ -53,6 +53,13 @@ void StepWatch::end_iteration() {
   }
 }
 
+void StepWatch::stop() {
+  recorder_.reset();
+  log_.reset();
+  wanted_ = false;
+  driver_.leave();
+}
+
 void StepWatch::begin_iteration() {
   if (wanted_) recorder_ = std::make_unique<StepRecorder>(meter);
   wanted_ = false;

@@ -51,6 +51,8 @@ class StepWatch {
   void end_iteration();
   /// After that.
   void begin_iteration();
+  /// The runtime is taken out: nothing is recorded or followed any more.
+  void stop();
 
   MemoryMeter meter;
 

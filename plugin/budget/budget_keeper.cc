@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::uint32_t kFreeMarks = 2;        // the first iteration has no optimizer state yet
 constexpr std::uint32_t kFreePeriodMarks = 3;  // the first of these may lie anywhere in an iteration
+// Of a share that the job fits into: so many that it is recorded with nothing evicted, and planned as without
+// a budget.
+constexpr std::uint32_t kFreeMarksThatFit = 4;
+constexpr std::uint64_t kRoundingShare =
+    64;  // of the own peak, by which blocks of 512 bytes may exceed the heap's
 
 std::uint64_t unplanned_evictions() {
   return rescue_driver().counts().evictions - rescue_driver().follow_counts().evictions;
@@ -98,10 +103,23 @@ bool BudgetKeeper::on_mark(MarkSource source) {
 }
 
 void BudgetKeeper::learn_peak(MarkSource source) {
-  const bool period = source == MarkSource::kPeriod;
-  if (++free_marks_ < (period ? kFreePeriodMarks : kFreeMarks)) return;
+  const std::uint32_t few = source == MarkSource::kPeriod ? kFreePeriodMarks : kFreeMarks;
+  if (++free_marks_ < (leaves_all() ? kFreeMarksThatFit : few)) return;
   own_peak_ = ledger_->peak_held().value();
   set_limit(budget_.limit_of(Bytes(own_peak_.load())));
+}
+
+bool BudgetKeeper::leaves_all() const {
+  return budget_.kind() == Budget::Kind::kShareOfPeak && budget_.limit_of(kGranule) >= kGranule;
+}
+
+bool BudgetKeeper::raise_own_peak(Bytes planned) {
+  const std::uint64_t measured = own_peak_.load();
+  if (!leaves_all() || planned.value() <= measured || planned.value() > measured + measured / kRoundingShare)
+    return false;
+  own_peak_ = planned.value();
+  ledger_->set_limit(budget_.limit_of(planned));
+  return true;
 }
 
 bool BudgetKeeper::may_rest() const {

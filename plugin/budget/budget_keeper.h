@@ -71,6 +71,9 @@ class BudgetKeeper {
   [[nodiscard]] bool between_ops() const { return between_ops_; }
   /// Evicts until `bytes` more fit, or as much as is evictable. True if anything changed.
   bool make_room(Bytes bytes) noexcept;
+  /// The plan of a job that fits into a share of its own peak takes `planned` bytes: that is its own peak, if
+  /// it is hardly more than what was measured. True if the limit is higher now.
+  bool raise_own_peak(Bytes planned);
   /// Upstream refused `bytes`, though they might fit as they are counted: evicts so much, or what is missing.
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;
@@ -85,6 +88,7 @@ class BudgetKeeper {
   void refuse(const std::string& why);
   void set_limit(Bytes limit);
   void learn_peak(MarkSource source);
+  [[nodiscard]] bool leaves_all() const;
 
   const Budget budget_;
   Ledger* const ledger_;

@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is written down
 constexpr std::uint64_t kMostLogs = 3;
-constexpr std::uint64_t kMostAstray = 3;  // iterations in a row, then another one is written down
-constexpr std::uint64_t kMostTries = 4;   // for less, of one log
-constexpr std::uint64_t kMostFits = 3;    // the same, since the arena does not fit
-constexpr std::uint64_t kCalmMarks = 8;   // then a schedule is what it should be
+constexpr std::uint64_t kMostAstray = 3;     // iterations in a row, then another one is written down
+constexpr std::uint64_t kMostTries = 4;      // for less, of one log
+constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does not fit
+constexpr std::uint64_t kLongestPeriod = 8;  // marks
+constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is what it should be
 // The heap holds a little more for a block than a log knows of, and a request takes that first.
 constexpr std::uint64_t kMarginShare = 512;
 constexpr std::uint64_t kLeastMargin = 16384;  // bytes
@@ -22,12 +23,15 @@ constexpr std::uint64_t kTighterShare = 32;
 // A schedule may recompute more ops than rescue by this part: it searches nothing, and an arena can be
 // planned.
 constexpr std::uint64_t kDearerShare = 4;
+constexpr std::uint64_t kDearerOps = 2;  // and by these
 
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
 
 }  // namespace
 
 void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
+  if (++marks_in_period_ < period_) return;
+  marks_in_period_ = 0;
   const RescueDriver& driver = rescue_driver();
   const RescueCounts counts = driver.counts();
   if (state_ < State::kFollowing) note_rescue(counts);
@@ -107,7 +111,7 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
   const std::uint64_t replays = schedule.replays;
-  if (state_ != State::kFollowing && replays > rescue_replays_ + rescue_replays_ / kDearerShare)
+  if (state_ != State::kFollowing && replays > rescue_replays_ + rescue_replays_ / kDearerShare + kDearerOps)
     return stay_alone("rescue recomputes " + std::to_string(rescue_replays_) +
                       " ops in an iteration, the schedule would " + std::to_string(replays));
   const Bytes peak = schedule.peak;
@@ -115,6 +119,7 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
   if (Status followed = driver.follow(schedule); !followed) return stay_alone(followed.error().message);
   state_ = State::kFollowing;
   followed_ = calm_ = astray_ = 0;
+  since_followed_ = last_distance_ = 0;
   proven_ = false;
   has_arena_ = schedule.height.value() != 0 && schedule.height <= budget_;
   rooms_before_ = driver.counts().rooms;
@@ -132,13 +137,25 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
   facts_.tightened = tries_ + fits_;
 }
 
+// A schedule that fits every second mark only (or third, …) is one of a part of an iteration.
+bool PlannedBudget::repeats_later() {
+  const std::uint64_t distance = std::exchange(since_followed_, 0);
+  const bool again = distance == std::exchange(last_distance_, distance);
+  if (distance <= 1 || !again || period_ * distance > kLongestPeriod) return false;
+  period_ *= distance;
+  return true;
+}
+
 // What rescue does in the first iteration is still owed to what was evicted before.
 void PlannedBudget::judge(const RescueCounts& counts, Bytes limit) {
+  ++since_followed_;
   if (rescue_driver().follow_counts().left != left_at_mark_) {
-    if (++astray_ >= kMostAstray) try_again("the job's ops differ from iteration to iteration");
-    return;
+    if (++astray_ < kMostAstray) return;
+    period_ = 1;
+    return try_again("the job's ops differ from iteration to iteration");
   }
   astray_ = 0;
+  if (repeats_later()) return try_again("iterations of so many marks do not repeat themselves");
   if (++followed_ == 1) return;
   calm_ = counts.rooms == at_mark_.rooms ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;

@@ -68,6 +68,7 @@ class PlannedBudget {
   enum class State : std::uint8_t { kWatching, kRecording, kScheduling, kFollowing, kAlone };
   void watch(const RescueCounts& counts);
   void note_rescue(const RescueCounts& counts);
+  [[nodiscard]] bool repeats_later();
   void take_log(Bytes limit);
   void ask(Bytes budget);
   void take_schedule(std::uint64_t number);
@@ -85,14 +86,18 @@ class PlannedBudget {
   bool has_arena_ = false;  ///< under the present schedule
   State state_ = State::kWatching;
   std::uint64_t evicting_marks_ = 0;
-  std::uint64_t logs_ = 0;            ///< asked for
-  std::uint64_t tries_ = 0;           ///< schedules made anew of this log
-  std::uint64_t astray_ = 0;          ///< iterations in a row that differed
-  std::uint64_t followed_ = 0;        ///< iterations of the present schedule
-  std::uint64_t calm_ = 0;            ///< of these, in a row without rescue
-  bool proven_ = false;               ///< it was calm for long
-  std::uint64_t fits_ = 0;            ///< schedules made anew so that the arena fits
-  std::uint64_t rescue_replays_ = 0;  ///< ops that rescue ran again in its best iteration
+  std::uint64_t logs_ = 0;             ///< asked for
+  std::uint64_t tries_ = 0;            ///< schedules made anew of this log
+  std::uint64_t astray_ = 0;           ///< iterations in a row that differed
+  std::uint64_t period_ = 1;           ///< marks of an iteration: two optimizers make two
+  std::uint64_t marks_in_period_ = 0;  ///< since one began
+  std::uint64_t since_followed_ = 0;   ///< marks since the schedule was followed to its end
+  std::uint64_t last_distance_ = 0;    ///< marks between the two times before that
+  std::uint64_t followed_ = 0;         ///< iterations of the present schedule
+  std::uint64_t calm_ = 0;             ///< of these, in a row without rescue
+  bool proven_ = false;                ///< it was calm for long
+  std::uint64_t fits_ = 0;             ///< schedules made anew so that the arena fits
+  std::uint64_t rescue_replays_ = 0;   ///< ops that rescue ran again in its best iteration
   RescueCounts at_mark_;
   std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one
   FollowCounts follow_before_;      ///< when the first schedule came

@@ -5,7 +5,7 @@
 `digests`: losses, gradients, parameters, buffers, optimizer and RNG state, bit for bit; `error`: the message if the job
 ran out of memory; `report`: Stowage's; `resident`: how far the process's resident size rose over what it was before the
 job, in bytes, at its highest; `seconds`: of processor time, for the iterations but the first three; `evictions`: under a
-budget, how many there had been after each iteration.
+budget, how many there had been after each iteration, and `recomputed`: how many ops had been run again.
 """
 
 import ctypes
@@ -46,7 +46,7 @@ def report() -> dict:
 
 
 def run(name: str, iterations: int) -> dict:
-    left: dict = {"name": name, "digests": {}, "error": "", "seconds": 0.0, "evictions": []}
+    left: dict = {"name": name, "digests": {}, "error": "", "seconds": 0.0, "evictions": [], "recomputed": []}
     resident = Resident()
     trainer = None
     try:
@@ -55,7 +55,9 @@ def run(name: str, iterations: int) -> dict:
             started = time.process_time()
             trainer.losses.append(trainer.step(i))
             left["seconds"] += time.process_time() - started if i >= WARM else 0.0
-            left["evictions"] += [budget["evictions"] for budget in [report().get("budget")] if budget]
+            if budget := report().get("budget"):
+                left["evictions"].append(budget["evictions"])
+                left["recomputed"].append(budget["recomputed_ops"])
     except torch.OutOfMemoryError as error:
         left["error"] = str(error)
     left["resident"] = resident.rise()

@@ -211,14 +211,14 @@ TEST_F(PlannedBudgetTest, IterationsThatDifferInARowAreWrittenDownAnew) {
 }
 
 TEST_F(PlannedBudgetTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
-  replays_ = 5;
+  replays_ = 3;
   until_followed();
   EXPECT_FALSE(runtime.follows);
-  EXPECT_EQ(budget_.facts().reason, "rescue recomputes 5 ops in an iteration, the schedule would 7");
+  EXPECT_EQ(budget_.facts().reason, "rescue recomputes 3 ops in an iteration, the schedule would 7");
 }
 
 TEST_F(PlannedBudgetTest, ALittleMoreThanRescueIsFollowed) {
-  replays_ = 6;
+  replays_ = 4;
   until_followed();
   EXPECT_TRUE(runtime.follows);
 }
@@ -283,6 +283,36 @@ TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
   until_followed();
   EXPECT_TRUE(runtime.follows);
   EXPECT_EQ(runtime.recordings, 2);
+}
+
+TEST_F(PlannedBudgetTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {
+  until_followed();
+  followed();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(runtime.follows);
+    differing();
+    followed();
+  }
+  EXPECT_FALSE(runtime.follows);
+  for (int i = 0; i < 2; ++i) until_followed();
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 2);
+  for (int i = 0; i < 20; ++i) {
+    mark();
+    EXPECT_EQ(budget_.is_steady(), i > 0);
+    followed();
+  }
+}
+
+TEST_F(PlannedBudgetTest, OneThatIsLeftNowAndThenStays) {
+  until_followed();
+  for (int i = 0; i < 10; ++i) {
+    followed();
+    followed();
+    differing();
+  }
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 1);
 }
 
 TEST_F(PlannedBudgetTest, StoppedItFollowsNothingAndBeginsAnew) {

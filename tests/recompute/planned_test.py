@@ -152,6 +152,23 @@ def test_an_iteration_that_differs_is_left_and_rescued():
     assert peak <= budget and rooms > 0
 
 
+def test_a_runtime_that_is_taken_out_follows_nothing_when_it_comes_back():
+    trainer = fresh("deep_perceptron")
+    base = library.ledger_held()
+    with probe.installed(smallest=256):
+        log = record(trainer)
+        schedule(base, log, 0.75)
+        planned_probe.follow()
+        probe.library.probe_end_iteration()
+        assert step(trainer, RECORDED + 1)["evictions"] > 0
+    before = planned_probe.counts()
+    with probe.installed(smallest=256):
+        probe.library.probe_end_iteration()
+        assert step(trainer, RECORDED + 2)["evictions"] == 0
+        probe.library.probe_end_iteration()
+    assert planned_probe.counts() == before
+
+
 def test_a_budget_that_cannot_do_is_refused_with_one_that_would():
     trainer = fresh("deep_perceptron")
     with probe.installed(smallest=1):
