@@ -28,6 +28,7 @@ from tests.zoo.job import digest_all
 
 MORE = 64  # times the batch of tests/budget/jobs.py: the device's memory is mapped in pages of 12 MiB
 JOBS = {}
+NEVER_DETERMINISTIC = {"large_unet"}  # CUDA has no such kernel for its loss
 
 
 def _job(build):
@@ -199,6 +200,6 @@ def run(name: str, iterations: int) -> dict:
 
 
 if __name__ == "__main__":
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(sys.argv[2] not in NEVER_DETERMINISTIC)
     torch.manual_seed(1)
     print(json.dumps(run(sys.argv[2], int(sys.argv[1]))))
