@@ -3,6 +3,7 @@
     python benchmarks/recompute_rescue.py            # some minutes
     python benchmarks/recompute_rescue.py --quick    # one job, few iterations: does it run?
     python benchmarks/recompute_rescue.py --write    # and writes its part of docs/results/recompute.md
+    python benchmarks/recompute_rescue.py --counted  # what ran again, without plain iterations: for a loaded machine
 
 Small models with large batches, so that activations are most of what is held, on one thread. The budget is a share of the
 most bytes that the plain job holds: parameters, gradients, optimizer state and activations. Plain and rescued iterations
@@ -135,6 +136,19 @@ def weigh(measured: Measured, share: float, rounds: int, iterations: int) -> dic
             "replays": replays}
 
 
+def counted_shares(name: str, measured: Measured) -> None:
+    """Prints, for each share, host time of ops run again and of the search over that of the job's own ops, in one run."""
+    for share in SHARES:
+        try:
+            done = [measured.rescued(share, 1)[2] for _ in range(5)]
+        except torch.OutOfMemoryError:
+            measured.job.optimizers[0].zero_grad()
+            return print(f"{name:10} {share:.0%} does not fit")
+        middle = {key: statistics.median(one[key] / one["ops_ns"] for one in done) for key in ("replay_ns", "search_ns")}
+        print(f"{name:10} {share:.0%} run again {middle['replay_ns']:.2f}, search {middle['search_ns']:.3f} of the job's ops; "
+              f"{statistics.median(one['replays'] for one in done):.0f} ops", flush=True)
+
+
 def least_share(measured: Measured) -> float:
     fits = 1.0
     for share in (*SHARES, *LEAST):
@@ -178,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one job, few iterations")
     parser.add_argument("--write", action="store_true", help="write its part of docs/results/recompute.md")
+    parser.add_argument("--counted", action="store_true", help="only count what runs again")
     parser.add_argument("--only", help="jobs whose name has this")
     parser.add_argument("--no-least", action="store_true", help="leave out the last column")
     arguments = parser.parse_args()
@@ -188,6 +203,10 @@ def main() -> None:
     rows = []
     for name in names[:1] if arguments.quick else names:
         measured = Measured(name)
+        if arguments.counted:
+            counted_shares(name, measured)
+            del measured  # before the next is weighed
+            continue
         found = {share: weigh(measured, share, rounds, iterations) for share in SHARES}
         least = None if arguments.quick or arguments.no_least else least_share(measured)
         rows.append(row(name, measured.peak, found, least))
