@@ -144,9 +144,10 @@ def counted_shares(name: str, measured: Measured) -> None:
         except torch.OutOfMemoryError:
             measured.job.optimizers[0].zero_grad()
             return print(f"{name:10} {share:.0%} does not fit")
-        middle = {key: statistics.median(one[key] / one["ops_ns"] for one in done) for key in ("replay_ns", "search_ns")}
-        print(f"{name:10} {share:.0%} run again {middle['replay_ns']:.2f}, search {middle['search_ns']:.3f} of the job's ops; "
-              f"{statistics.median(one['replays'] for one in done):.0f} ops", flush=True)
+        again, search = (statistics.median(one[key] / one["ops_ns"] for one in done) for key in ("replay_ns", "search_ns"))
+        replays = statistics.median(one["replays"] for one in done)
+        print(f"{name:10} {share:.0%} run again {again:.2f}, search {search:.3f} of the job's ops; {replays:.0f} ops",
+              flush=True)
 
 
 def least_share(measured: Measured) -> float:
