@@ -16,7 +16,7 @@ PATIENT = {"STOWAGE_PLAN_WAIT_MS": "60000"}
 LATEST = 11  # two free iterations, four until the schedule is there, one that follows it, three that are recorded
 SHORT = ("deep_perceptron", "deep_gpt", "deep_channels_last", "deep_accumulation")
 REACHED = (*SHORT, "wide_perceptron", "wide_convolutions", "large_unet", "large_densenet", "deep_bert", "deep_lstm",
-           "small_gpt", "deep_autocast", "deep_custom_function", "deep_checkpoint", "deep_hooks")
+           "small_gpt", "deep_autocast", "deep_custom_function", "deep_checkpoint", "deep_hooks", "deep_in_place_and_views")
 FIT = ("deep_perceptron",)
 NAMES = REACHED if os.environ.get("STOWAGE_BUDGET_JOBS") == "all" else SHORT
 
