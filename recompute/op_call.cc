@@ -206,8 +206,9 @@ void OpCall::pin_what_is_unsafe() {
 }
 
 bool OpCall::may_record() const {
-  const bool repeats = !traits_.unrepeatable &&
-                       (!traits_.unrepeatable_kernel || at::globalContext().deterministicAlgorithms());
+  const at::Context& context = at::globalContext();  // one that only warns runs what does not repeat
+  const bool deterministic = context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly();
+  const bool repeats = !traits_.unrepeatable && (!traits_.unrepeatable_kernel || deterministic);
   if (!plain_ || !traits_.trusted || traits_.factory || traits_.resizes || !repeats) return false;
   if (hidden_ || opaque_depth() > 0 || unseen_op_runs() || c10::InferenceMode::is_enabled()) return false;
   return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {

@@ -46,6 +46,18 @@ def test_what_has_no_recipe_stays():
         assert not evict(tensor)
 
 
+@pytest.mark.parametrize(("on", "warns", "repeats"), [(True, False, True), (True, True, False), (False, False, False)])
+def test_a_kernel_that_repeats_only_in_deterministic_mode_stays_elsewhere(on, warns, repeats):
+    x, base, index = data(32), data(8), torch.arange(32) % 8
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(on, warn_only=warns)
+    try:
+        y = torch.index_add(base, 0, index, x)
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+    assert evict(y) is repeats
+
+
 def test_an_in_place_chain_is_one_value_with_versions():
     x = data(40)
     y = x.exp()
