@@ -154,8 +154,8 @@ def page(found: dict[str, dict[str, float]], absence: dict[str, float]) -> str:
     return f"""## Nothing evicted: cost per op
 
 Made by `benchmarks/recompute_op_cost.py`: bursts without and with the runtime take turns in one thread; the thread's
-processor time, by the number of ATen ops below composites, views included. Tiny tensors, so that plain is little else than PyTorch's own
-work per op. Bar: {BAR_NS} ns.
+processor time, by the number of ATen ops below composites, views included. Tiny tensors, so that plain is little else
+than PyTorch's own work per op. Bar: {BAR_NS} ns.
 
 {paired.table(rows)}
 
