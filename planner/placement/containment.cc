@@ -71,6 +71,7 @@ void Containment::build(std::uint32_t node, std::uint32_t first, std::uint32_t l
                        });
     build(2 * node, first, middle, !by_begin || long_one, meter);
     build(2 * node + 1, middle, last, !by_begin || long_one, meter);
+    if (meter.out()) return;  // at once, and not after a pass over the points of each node on the way up
   }
   for (std::uint32_t i = first; i < last; ++i) {
     self.min_begin = std::min(self.min_begin, points_[i].begin);

@@ -175,6 +175,7 @@ std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkM
 
 bool place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit, WorkMeter& meter,
                     Draft& draft) {
+  if (meter.out()) return draft.offsets.clear(), false;  // before memory is touched
   OffsetIndex index = index_with_obstacles(instance, meter);
   begin_draft(instance, draft);
   for (std::uint32_t piece : order) {
@@ -217,6 +218,7 @@ bool place_on_terrain(const Instance& instance, std::span<const std::uint32_t> o
 
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft) {
+  if (meter.out()) return draft.offsets.clear(), false;
   begin_draft(instance, draft);
   bool done = false;
   if (instance.flat()) {

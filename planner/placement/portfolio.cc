@@ -6,36 +6,57 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <mutex>
 #include <system_error>
+#include <utility>
 
 namespace stowage::planner::placement {
 namespace {
 
 constexpr std::uint64_t kNoHeight = std::numeric_limits<std::uint64_t>::max();
 
-struct Outcome {
-  Draft draft;
-  std::uint64_t work = 0;
-  [[nodiscard]] std::uint64_t height() const { return draft.offsets.empty() ? kNoHeight : draft.height; }
+/// What members have come to. Only the best draft is kept: those of a million pieces take megabytes each, and
+/// a cancelled job waits until they are returned. Thread safety: any member from any thread.
+class Standings {
+ public:
+  explicit Standings(std::size_t members) : heights_(members, kNoHeight), work_(members, 0) {}
+
+  void enter(std::uint32_t rank, std::uint64_t work, Draft&& draft) {
+    work_[rank] = work;
+    if (draft.offsets.empty()) return;
+    heights_[rank] = draft.height;
+    const std::lock_guard lock(mutex_);
+    if (best_.offsets.empty() || std::pair(draft.height, rank) < std::pair(best_.height, winner_)) {
+      best_ = std::move(draft);
+      winner_ = rank;
+    }
+  }
+
+  /// To be called once, when no member runs any more.
+  std::optional<PortfolioResult> result(std::uint64_t goal) {
+    if (best_.offsets.empty()) return std::nullopt;
+    PortfolioResult result;
+    result.winner = winner_;
+    result.heights = std::move(heights_);
+    const bool reached = best_.height <= goal;
+    for (std::size_t rank = 0; rank < work_.size() && (!reached || rank <= winner_); ++rank)
+      result.work += work_[rank];
+    result.draft = std::move(best_);
+    return result;
+  }
+
+ private:
+  std::vector<std::uint64_t> heights_;
+  std::vector<std::uint64_t> work_;
+  std::mutex mutex_;
+  Draft best_;
+  std::uint32_t winner_ = 0;
 };
 
 void lower_to(Race& race, std::uint32_t rank) {
   std::uint32_t seen = race.load();
   while (rank < seen && !race.compare_exchange_weak(seen, rank)) {
   }
-}
-
-PortfolioResult choose(std::vector<Outcome>& outcomes, std::uint64_t goal) {
-  PortfolioResult result;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    result.heights.push_back(outcomes[i].height());
-    if (outcomes[i].height() < outcomes[result.winner].height()) result.winner = i;
-  }
-  const bool reached = outcomes[result.winner].height() <= goal;
-  for (std::size_t i = 0; i < outcomes.size() && (!reached || i <= result.winner); ++i)
-    result.work += outcomes[i].work;
-  result.draft = std::move(outcomes[result.winner].draft);
-  return result;
 }
 
 }  // namespace
@@ -64,20 +85,19 @@ std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std
                                              const Privileged& privileged, int threads) {
   if (members.empty()) return std::nullopt;
   Race race{std::numeric_limits<std::uint32_t>::max()};
-  std::vector<Outcome> outcomes(members.size());
+  Standings standings(members.size());
   Limits patient = limits;
   patient.deadline = std::chrono::steady_clock::time_point::max();
   for_each_rank(static_cast<std::uint32_t>(members.size()), threads, [&](std::uint32_t rank) {
     const Limits& own = rank < privileged.patient ? patient : limits;
     if (race.load(std::memory_order_relaxed) < rank || own.over()) return;
     WorkMeter meter(own, rank < privileged.unlimited ? kNoHeight : share, race, rank);
-    if (!members[rank].run(meter, outcomes[rank].draft)) outcomes[rank].draft.offsets.clear();
-    outcomes[rank].work = meter.used();
-    if (outcomes[rank].height() <= instance.low_enough()) lower_to(race, rank);
+    Draft draft;
+    if (!members[rank].run(meter, draft)) draft.offsets.clear();
+    if (!draft.offsets.empty() && draft.height <= instance.low_enough()) lower_to(race, rank);
+    standings.enter(rank, meter.used(), std::move(draft));
   });
-  PortfolioResult result = choose(outcomes, instance.low_enough());
-  if (result.heights[result.winner] == kNoHeight) return std::nullopt;
-  return result;
+  return standings.result(instance.low_enough());
 }
 
 }  // namespace stowage::planner::placement
