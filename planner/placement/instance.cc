@@ -205,6 +205,7 @@ Instance build_instance(const Problem& problem, std::uint32_t stream_class,
   instance.ranks = axis.count() - 1;
   const bool alone = problem.regions.empty() && stream_classes(problem).size() == 1;
   if (alone) instance.pieces.reserve(problem.items.size());
+  if (alone) instance.parts.reserve(3 * problem.gaps.size());  // growing would copy all of them at once
   std::size_t next_gap = 0;
   std::vector<Part> parts;
   for (std::size_t i = 0; i < problem.items.size(); ++i) {
