@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/mix.h"
+#include "recompute/walk_down.h"
 #include "recompute/window.h"
 
 namespace stowage::recompute {
@@ -29,20 +31,13 @@ void Evictor::note_consumer(Value& evicted, std::uint64_t stamp) {
   const NeighbourSets::Id set = residency_.set_of(evicted);
   waiting_.assign(1, &evicted);
   evicted.stamp = stamp;
-  while (!waiting_.empty()) {
-    const Value& at = *waiting_.back();
-    waiting_.pop_back();
-    for (const Input& input : at.recipe->inputs) {
-      Value* const below = input.value.get();
-      if (below == nullptr || !below->recipe) continue;
-      if (Residency::materialised(*below)) {
-        consumers_[below].push_back(set);
-      } else if (below->stamp != stamp) {
-        below->stamp = stamp;
-        waiting_.push_back(below);
-      }
+  walk_down(waiting_, [&](Value& below) {
+    if (Residency::materialised(below)) {
+      consumers_[&below].push_back(set);
+      return false;
     }
-  }
+    return std::exchange(below.stamp, stamp) != stamp;
+  });
 }
 
 // Its own op and all that would have to run before it, and each set of evicted values that starts from it

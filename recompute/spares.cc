@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <utility>
 
 #include "recompute/planned.h"
 #include "recompute/replay_plan.h"
+#include "recompute/walk_down.h"
 
 namespace stowage::recompute {
 
@@ -23,20 +25,13 @@ void Residency::find_wanted(Plan& plan, std::uint64_t stamp) {
 void Residency::mark_wanted(Plan& plan, Value& evicted, std::uint64_t last_use, std::uint64_t planned,
                             std::uint64_t stamp) {
   waiting_.assign(1, &evicted);
-  while (!waiting_.empty()) {
-    const Value& at = *waiting_.back();
-    waiting_.pop_back();
-    for (const Input& input : at.recipe->inputs) {
-      Value* const below = input.value.get();
-      if (below == nullptr || !below->recipe || below->stamp == stamp || materialised(*below)) continue;
-      below->stamp = stamp;
-      if (below->recipe->stamp != planned) {
-        waiting_.push_back(below);
-      } else if (below->home == nullptr || !below->home->alive()) {
-        plan.wanted.emplace(below, last_use);
-      }
-    }
-  }
+  walk_down(waiting_, [&](Value& below) {
+    if (below.stamp == stamp || materialised(below)) return false;
+    below.stamp = stamp;
+    if (below.recipe->stamp != planned) return true;
+    if (below.home == nullptr || !below.home->alive()) plan.wanted.emplace(&below, last_use);
+    return false;
+  });
 }
 
 void Residency::keep_spare(Value& value, const c10::Storage& storage, std::uint64_t last_use) {
@@ -69,16 +64,9 @@ void Residency::drop_unwanted_spares() {
   book_.for_each([&](StorageRecord& record) {
     if (record.evicted && record.alive()) waiting_.push_back(record.current.get());
   });
-  while (!waiting_.empty()) {
-    const Value& at = *waiting_.back();
-    waiting_.pop_back();
-    for (const Input& input : at.recipe->inputs) {
-      Value* const below = input.value.get();
-      if (below == nullptr || !below->recipe || below->stamp == stamp) continue;
-      below->stamp = stamp;
-      if (!materialised(*below)) waiting_.push_back(below);
-    }
-  }
+  walk_down(waiting_, [stamp](Value& below) {
+    return std::exchange(below.stamp, stamp) != stamp && !materialised(below);
+  });
   std::erase_if(spares_, [&](const Spare& spare) {
     const bool unwanted = spare.value->stamp != stamp;
     if (unwanted) release_spare(*spare.value);
