@@ -13,7 +13,6 @@ also `held`, the most bytes that it counted itself while there was a limit, `che
 import ctypes
 import hashlib
 import json
-import os
 import sys
 import threading
 
@@ -22,6 +21,7 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from tests.budget import jobs as budget_jobs
+from tests.budget.job import report
 from tests.recompute import jobs, trainers
 from tests.zoo import counters
 from tests.zoo.job import digest_all
@@ -38,11 +38,8 @@ def _job(build):
 
 def _enlarged(name: str):
     def build():
-        supervised = jobs._supervised
-        budget_jobs._supervised = lambda model, inputs, targets, *rest: supervised(
-            model, inputs.repeat([MORE] + [1] * (inputs.dim() - 1)), targets.repeat([MORE] + [1] * (targets.dim() - 1)),
-            *rest)
-        return budget_jobs.JOBS[name]()
+        with jobs.larger_batches(MORE):
+            return budget_jobs.JOBS[name]()
     return build
 
 
@@ -130,13 +127,6 @@ class Events:
                   if event["action"] in ("alloc", "free_requested")]
         self._seen = len(trace)
         return hashlib.sha256(json.dumps(events).encode()).hexdigest()[:16]
-
-
-def report() -> dict:
-    if os.environ.get("STOWAGE", "") in ("", "0"):
-        return {}
-    import stowage
-    return dict(stowage.report())
 
 
 def on_the_device(build):

@@ -11,18 +11,10 @@ LARGER = 16  # times the batch of tests/recompute, where eviction is forced and 
 _supervised, _images = jobs._supervised, jobs._images
 
 
-def _supervised_by_more(model, inputs, targets, *rest):
-    more = [LARGER] + [1] * (inputs.dim() - 1)
-    return _supervised(model, inputs.repeat(more), targets.repeat([LARGER] + [1] * (targets.dim() - 1)), *rest)
-
-
 def _larger(build):
     def fresh() -> jobs.Trainer:
-        jobs._supervised = _supervised_by_more
-        try:
+        with jobs.larger_batches(LARGER):
             return build()
-        finally:
-            jobs._supervised = _supervised
     return fresh
 
 

@@ -32,3 +32,21 @@ def under(name: str, budget: str, iterations: int = ITERATIONS, **settings: str)
 def differences(a: dict, b: dict) -> list[str]:
     a, b = a["digests"], b["digests"]
     return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
+
+
+def of_two_lengths(iterations: int, shown: str) -> str:
+    """A script: a perceptron whose batches are shorter from the fifteenth on; `shown` runs at the end of each length."""
+    return f"""
+import stowage, torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU())))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for i in range({iterations}):
+    model(torch.randn(1024 if i < 14 else 960, 64)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if i in (13, {iterations - 1}):
+        report = stowage.report()
+        budget = report["budget"]
+        {shown}
+"""

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tests.budget.runs import differences, run, under
+from tests.budget.runs import differences, of_two_lengths, run, under
 from tests.python.doors import python
 
 ITERATIONS = 14
@@ -76,24 +76,13 @@ def test_two_optimizers_make_one_iteration():
     assert report["budget"]["peak_held_bytes"] <= report["budget"]["limit_bytes"]
 
 
-LENGTHS = """
-import stowage, torch
-torch.manual_seed(1)
-model = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU())))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for i in range(34):
-    model(torch.randn(1024 if i < 14 else 960, 64)).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    if i in (13, 33):
-        report = stowage.report()
-        budget = report["budget"]
+SHOWN = """
         assert budget["peak_held_bytes"] <= budget["limit_bytes"], budget
         print(report["state"], report["replans"], report["last_iteration_misses"], budget["schedule"]["followed"])
 """
 
 
 def test_a_job_that_becomes_another_is_planned_anew():
-    done = python(LENGTHS, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)
+    done = python(of_two_lengths(34, SHOWN), STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert done.stdout.splitlines() == ["planned 0 0 True", "planned 1 0 True"]

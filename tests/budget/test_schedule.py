@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.budget.runs import differences, run, under
+from tests.budget.runs import differences, of_two_lengths, run, under
 from tests.python.doors import python
 
 ITERATIONS = 16
@@ -40,21 +40,9 @@ def test_a_budget_that_no_schedule_keeps_is_left_to_rescue():
     assert left["stderr"].count("rescue alone makes room") == 1
 
 
-LENGTHS = """
-import stowage, torch
-torch.manual_seed(1)
-model = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU())))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for i in range(30):
-    model(torch.randn(1024 if i < 14 else 960, 64)).square().mean().backward()
-    optimizer.step()
-    optimizer.zero_grad()
-    if i in (13, 29): print(stowage.report()["budget"]["schedule"])
-"""
-
-
 def test_a_job_that_becomes_another_is_written_down_anew():
-    done = python(LENGTHS, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)
+    job = of_two_lengths(30, 'print(budget["schedule"])')
+    done = python(job, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)
     assert done.returncode == 0, done.stderr
     first, second = (ast.literal_eval(line) for line in done.stdout.splitlines())
     assert first["followed"] and first["left"] == 0

@@ -1,5 +1,6 @@
 """Small training jobs with every habit that eviction must survive. Each is a function that gives a fresh Trainer."""
 
+import contextlib
 from collections.abc import Callable
 
 import torch
@@ -13,6 +14,7 @@ from tests.zoo.unet import UNet
 
 SEED = 3
 JOBS: dict[str, Callable[[], Trainer]] = {}
+_batch_times = 1
 
 
 def _job(build):
@@ -25,9 +27,25 @@ def _job(build):
     return fresh
 
 
+@contextlib.contextmanager
+def larger_batches(times: int):
+    """Supervised jobs that are made meanwhile have batches so many times as large: the same samples again and again."""
+    global _batch_times
+    _batch_times = times
+    try:
+        yield
+    finally:
+        _batch_times = 1
+
+
+def _repeated(batch: torch.Tensor) -> torch.Tensor:
+    return batch if _batch_times == 1 else batch.repeat([_batch_times] + [1] * (batch.dim() - 1))
+
+
 def _supervised(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor, optimizer=None,
                 loss_function=F.cross_entropy) -> Trainer:
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    inputs, targets = _repeated(inputs), _repeated(targets)
 
     def step(_: int) -> list[float]:
         optimizer.zero_grad()
