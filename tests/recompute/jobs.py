@@ -135,7 +135,8 @@ class _Attention(nn.Module):
         q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         scores = q @ k.transpose(-1, -2) / (width // self.heads) ** 0.5
         if self.causal:
-            scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool).triu(1), float("-inf"))
+            scores = scores.masked_fill(torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1),
+                                        float("-inf"))
         weights = F.dropout(scores.softmax(-1), self.dropout, self.training)
         return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
 
