@@ -45,7 +45,7 @@ def _enlarged(name: str):
 
 JOBS |= {name: _enlarged(name) for name in (
     "deep_perceptron", "wide_convolutions", "deep_channels_last", "large_resnet18", "large_unet", "large_densenet",
-    "deep_gpt", "deep_bert", "small_gpt", "deep_custom_function", "deep_hooks")}
+    "deep_gpt", "deep_bert", "small_gpt", "deep_custom_function", "deep_hooks", "deep_checkpoint")}
 
 
 def _layers(width: int, depth: int, *after) -> nn.Sequential:
@@ -91,6 +91,29 @@ def autocast():
 @_job
 def double_backward():
     return trainers.penalised(_layers(128, 8, nn.Softplus).append(nn.Linear(128, 1)), torch.randn(65536, 128), torch.mean)
+
+
+@_job
+def lstm():
+    """cuDNN does an LSTM's layers in one op, whose results stay; what is between such ops can be made again."""
+    class Lstm(nn.Module):
+        def __init__(self, width: int):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(23, width), nn.Linear(width, 23)
+            self.layers = nn.ModuleList(nn.LSTM(width, width, depth, batch_first=True, dropout=0.2 * (depth - 1))
+                                        for depth in (2, 1, 1))
+            self.perceptrons = nn.ModuleList(
+                nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.1), nn.Linear(4 * width, width))
+                for _ in self.layers)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            x = self.embed(ids)
+            for layer, perceptron in zip(self.layers, self.perceptrons):
+                x = layer(x)[0]
+                x = x + perceptron(x)
+            return self.head(x)
+    model, ids = Lstm(64), torch.randint(23, (512, 64))
+    return jobs._supervised(model, ids, ids.roll(-1, 1), budget_jobs._sgd(model), jobs.token_loss)
 
 
 @_job

@@ -28,8 +28,8 @@ NAMES = ["gpt", "two_streams"]
 PERCENTS = (75, 50)
 if os.environ.get("STOWAGE_BUDGET_JOBS") == "all":
     NAMES = ["gpt", "deep_perceptron", "wide_convolutions", "deep_channels_last", "large_resnet18", "large_unet",
-             "large_densenet", "deep_gpt", "deep_bert", "small_gpt", "deep_custom_function", "deep_hooks", "gan",
-             "accumulation", "autocast", "double_backward", "two_streams"]
+             "large_densenet", "deep_gpt", "deep_bert", "small_gpt", "deep_custom_function", "deep_hooks",
+             "deep_checkpoint", "lstm", "gan", "accumulation", "autocast", "double_backward", "two_streams"]
     PERCENTS = (75, 50, 33)
 
 
