@@ -93,6 +93,7 @@ std::string budget_rows(const Json& device) {
   if (budget.empty()) return {};
   std::string limit = bytes_of(budget, "limit_bytes");
   if (budget.value("limit_bytes", 0ull) == 0) limit = "not known yet";
+  if (budget.value("excess_bytes", 0ull) != 0) limit = bytes_of(budget, "excess_bytes") + " above it yet";
   const double ops = budget.value("ops_ms", 0.0);
   const double again = budget.value("recompute_ms", 0.0);
   return row("budget", format("%s (%s), held at most %s%s", limit.c_str(),

@@ -65,6 +65,7 @@ Json budget_json(const BudgetFacts& facts) {
   constexpr double kMilli = 1e6;
   return {{"setting", facts.setting},
           {"limit_bytes", facts.limit.value()},
+          {"excess_bytes", facts.excess.value()},
           {"own_peak_bytes", facts.own_peak.value()},
           {"held_bytes", facts.held.value()},
           {"peak_held_bytes", facts.peak_held.value()},

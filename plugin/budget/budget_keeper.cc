@@ -58,10 +58,19 @@ void BudgetKeeper::begin(bool last_call) {
 
 void BudgetKeeper::set_limit(Bytes limit) {
   ledger_->set_limit(limit);
-  const Bytes over = ledger_->missing(Bytes(0));
-  if (over.value() > 0 && rescue_driver().make_room(over, device_)) ledger_->trim();
-  ledger_->reset_peak();
   note(1, "budget: " + std::to_string(limit.value()) + " bytes");
+  shed();
+}
+
+// What is held from before there was a limit is evicted, as far as that can be.
+void BudgetKeeper::shed() {
+  const Bytes over = ledger_->missing(Bytes(0));
+  if (over.value() == 0) return;
+  rescue_driver().make_room(over, device_);
+  ledger_->trim();
+  if (ledger_->met()) return;
+  note(1, "budget: " + std::to_string(ledger_->missing(Bytes(0)).value()) +
+              " bytes more than that are held and cannot be evicted; nothing is added until they are freed");
 }
 
 void BudgetKeeper::end() noexcept try {
@@ -95,7 +104,11 @@ bool BudgetKeeper::on_mark(MarkSource source) {
   ++marks_;
   between_ops_ = source != MarkSource::kPeriod;
   if (!on()) return false;
-  if (pending()) learn_peak(source);
+  if (pending()) {
+    learn_peak(source);
+  } else if (!ledger_->met()) {
+    shed();
+  }
   if (state_.load() != State::kWatching) return false;
   if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_);
   const std::uint64_t evictions = unplanned_evictions();
@@ -152,7 +165,11 @@ BudgetFacts BudgetKeeper::facts() const {
   BudgetFacts facts;
   if (state_.load() == State::kNone) return facts;
   facts.setting = budget_.text();
-  facts.limit = ledger_->limited() ? ledger_->limit() : Bytes(0);
+  if (ledger_->met()) {
+    facts.limit = ledger_->limit();
+  } else if (ledger_->limited()) {
+    facts.excess = ledger_->missing(Bytes(0));
+  }
   facts.own_peak = Bytes(own_peak_.load());
   facts.held = ledger_->held();
   facts.peak_held = ledger_->peak_held();

@@ -3,8 +3,10 @@
 //
 // An amount and a share of the device are limits at once. A share of the job's own peak is one after two
 // iterations, which run without a limit so that the peak is known. The runtime sees ops from the beginning in
-// any case, or it could not make again what it is to evict. While a plan serves that fits, the runtime rests:
-// it is taken out, and only the limit stays.
+// any case, or it could not make again what it is to evict. What the job holds above a limit when that is set
+// is evicted; where it cannot be (a graph that is still there, of parameters that are not what they were any
+// more), nothing is added to it, and the limit counts from when it is met. While a plan serves that fits, the
+// runtime rests: it is taken out, and only the limit stays.
 //
 // Thread safety: make_room(), the questions and the report from any thread; the rest from the session's
 // conductor.
@@ -27,10 +29,11 @@ namespace stowage::plugin {
 /// What a budget has come to, for the report.
 struct BudgetFacts {
   std::string setting;  ///< "" without a budget
-  Bytes limit{0};       ///< 0: not known yet
+  Bytes limit{0};       ///< 0: not known yet, or not met yet
+  Bytes excess{0};      ///< held beyond a limit that is not met yet; nothing is added to it
   Bytes own_peak{0};    ///< of the iterations without a limit; 0 where there were none
   Bytes held{0};
-  Bytes peak_held{0};           ///< since there is a limit
+  Bytes peak_held{0};           ///< since the limit is met
   std::uint64_t shortages = 0;  ///< requests that first needed room
   std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
   bool watching = false;        ///< the runtime sees ops now
@@ -87,6 +90,7 @@ class BudgetKeeper {
   enum class State : std::uint8_t { kNone, kEnded, kWaiting, kWatching, kResting };
   void refuse(const std::string& why);
   void set_limit(Bytes limit);
+  void shed();
   void learn_peak(MarkSource source);
   [[nodiscard]] bool leaves_all() const;
 

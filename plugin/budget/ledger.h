@@ -5,6 +5,9 @@
 // try_take the limit holds exactly, however many threads ask: a request gets all of its bytes or none. Where
 // upstream takes memory from the device by itself (CUDA), it is told how much it may take (UpstreamCap): the
 // limit less the arena. The arena's bytes are taken from it before they are mapped.
+//
+// A limit may be set while more than that is held. Nothing is added then, and the limit is *met* once what is
+// given back leaves no more than it allows: from there on it is never exceeded.
 // Thread safety: every member, from any thread; locks only around UpstreamCap. The figures are each exact by
 // themselves.
 #pragma once
@@ -50,7 +53,10 @@ class Ledger {
   void settle(Bytes taken, Bytes real) noexcept {
     note_peaks(held_.fetch_add(real.value() - taken.value()) + real.value() - taken.value());
   }
-  void give(Bytes bytes) noexcept { held_.fetch_sub(bytes.value()); }
+  void give(Bytes bytes) noexcept {
+    held_.fetch_sub(bytes.value());
+    meet();
+  }
 
   /// The same for the arena's bytes, before they are mapped and after they were given back.
   [[nodiscard]] bool try_take_arena(Bytes bytes) noexcept {
@@ -68,6 +74,7 @@ class Ledger {
     held_.fetch_sub(bytes.value());
     arena_.fetch_sub(bytes.value());
     cap_upstream();
+    meet();
   }
 
   [[nodiscard]] Bytes held() const noexcept { return Bytes(held_.load()); }
@@ -75,25 +82,29 @@ class Ledger {
     const std::uint64_t arena = arena_.load();
     return Bytes(std::max(held_.load(), arena) - arena);
   }
-  /// Highest of held() since reset_peak, and of upstream() ever.
+  /// Highest of held() since the limit was met, or ever where it is not; and of upstream() ever.
   [[nodiscard]] Bytes peak_held() const noexcept { return Bytes(peak_held_.load()); }
   [[nodiscard]] Bytes peak_upstream() const noexcept { return Bytes(peak_upstream_.load()); }
-  void reset_peak() noexcept { peak_held_.store(held_.load()); }
 
   /// From now on try_take refuses what would exceed `limit`. What is held already stays.
   void set_limit(Bytes limit) noexcept {
+    if (!met() || held() > limit) unmet_.store(true);
     limit_.store(limit.value());
     cap_upstream();
+    meet();
   }
   /// Upstream gives back what it has above the limit and nobody uses.
   void trim() noexcept { cap_upstream(); }
   void lift_limit() noexcept {
+    unmet_.store(false);
     if (limit_.exchange(kNoLimit) != kNoLimit && upstream_cap_ != nullptr) upstream_cap_->cap(std::nullopt);
   }
   /// As lift_limit, in a forked child: upstream hears nothing of it.
   void forget_limit() noexcept { limit_.store(kNoLimit); }
   [[nodiscard]] bool limited() const noexcept { return limit_.load(std::memory_order_relaxed) != kNoLimit; }
   [[nodiscard]] Bytes limit() const noexcept { return Bytes(limit_.load()); }
+  /// There is a limit, and no more is held than it allows.
+  [[nodiscard]] bool met() const noexcept { return limited() && !unmet_.load(std::memory_order_relaxed); }
   /// How much is too much for another `bytes` to fit; 0: they fit.
   [[nodiscard]] Bytes missing(Bytes bytes) const noexcept {
     const std::uint64_t limit = limit_.load();
@@ -109,6 +120,11 @@ class Ledger {
     const std::uint64_t limit = limit_.load();
     upstream_cap_->cap(Bytes(limit - std::min(limit, arena_.load())));
   }
+  void meet() noexcept {
+    if (!unmet_.load(std::memory_order_relaxed)) [[likely]]
+      return;
+    if (limited() && held_.load() <= limit_.load() && unmet_.exchange(false)) peak_held_.store(held_.load());
+  }
   static void raise(std::atomic<std::uint64_t>& peak, std::uint64_t to) noexcept {
     std::uint64_t seen = peak.load(std::memory_order_relaxed);
     while (seen < to && !peak.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
@@ -123,6 +139,7 @@ class Ledger {
   std::atomic<std::uint64_t> held_{0};
   std::atomic<std::uint64_t> arena_{0};  ///< of these
   std::atomic<std::uint64_t> limit_{kNoLimit};
+  std::atomic<bool> unmet_{false};  ///< a limit was set, and more was held ever since
   std::atomic<std::uint64_t> peak_held_{0};
   std::atomic<std::uint64_t> peak_upstream_{0};
   UpstreamCap* const upstream_cap_;

@@ -124,7 +124,7 @@ void CpuPort::return_memory_at_once() noexcept {
 }
 
 bool CpuPort::keep(void* address) noexcept {
-  if (!kept_.keep(address, malloc_usable_size(address))) return false;
+  if (!ledger_.met() || !kept_.keep(address, malloc_usable_size(address))) return false;
   tell(address, false);
   return true;
 }

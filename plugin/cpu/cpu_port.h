@@ -41,7 +41,7 @@ class CpuPort final : public DevicePort {
   /// From now on the heap gives large blocks back to the system as soon as they are freed, so that the
   /// process's resident size follows what tensors hold.
   static void return_memory_at_once() noexcept;
-  /// Under a budget: keeps a freed block for reuse(), still counted. False: free it.
+  /// Under a limit that is met: keeps a freed block for reuse(), still counted. False: free it.
   bool keep(void* address) noexcept;
   /// A kept block for `bytes`, or null.
   void* reuse(std::size_t bytes) noexcept;

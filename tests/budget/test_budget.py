@@ -116,6 +116,51 @@ def test_a_share_of_the_device_is_a_share_of_the_machines_memory():
     assert 1 << 28 < int(done.stdout) <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
 
 
+KEPT_GRAPH = """
+import stowage, torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(16)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = torch.randn(2048, 64)
+for i in range(8):
+    loss = model(data).square().mean()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    optimizer.zero_grad()
+    held = stowage.report()["budget"]
+    if i == 1:  # the peak is known; the graph needs parameters that are gone
+        assert held["limit_bytes"] == 0 and held["excess_bytes"] > 1 << 20, held
+        assert held["held_bytes"] == held["excess_bytes"] + held["own_peak_bytes"] * 35 // 100, held
+        try:
+            torch.ones(1000)
+        except torch.OutOfMemoryError as error:
+            assert "is used up" in str(error)
+        else:
+            raise SystemExit("more was taken than the limit allows")
+    loss = None
+    freed = stowage.report()["budget"]
+    if i > 0:
+        assert freed["limit_bytes"] == freed["own_peak_bytes"] * 35 // 100 and freed["excess_bytes"] == 0, freed
+        assert freed["held_bytes"] <= freed["peak_held_bytes"] <= freed["limit_bytes"], freed
+assert freed["evictions"] > 0, freed
+"""
+
+
+def test_a_graph_that_is_kept_while_its_share_becomes_the_limit():
+    """Only once it is freed is the limit met and announced; until then nothing is added."""
+    left = python(KEPT_GRAPH, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="35%")
+    assert left.returncode == 0 and left.stderr == "", left.stderr
+
+
+@pytest.mark.parametrize("share", ("50%", "40%"))
+def test_a_share_is_never_exceeded_from_where_it_is_announced(share):
+    """Of gradients of gradients, whose graph is there when the peak becomes known."""
+    left = under("deep_double_backward", share, iterations=5)
+    budget = left["report"]["budget"]
+    assert left["error"] == "" and budget["evictions"] > 0
+    assert budget["peak_held_bytes"] <= budget["limit_bytes"] == budget["own_peak_bytes"] * int(share[:-1]) // 100
+
+
 ENABLED = """
 import stowage, torch
 from torch.optim import Optimizer

@@ -61,6 +61,29 @@ TEST(Ledger, CountsArenaAndUpstreamTogetherAndApart) {
   EXPECT_EQ(ledger.missing(Bytes(std::uint64_t{1} << 40)), Bytes(0));
 }
 
+TEST(Ledger, ALimitBelowWhatIsHeldIsMetOnceEnoughIsGivenBackAndNothingIsAddedBefore) {
+  Ledger ledger;
+  ledger.take(Bytes(1000));
+  EXPECT_FALSE(ledger.met());
+  ledger.set_limit(Bytes(600));
+  EXPECT_TRUE(ledger.limited());
+  EXPECT_FALSE(ledger.met());
+  EXPECT_FALSE(ledger.try_take(Bytes(1)));
+  ledger.give(Bytes(399));
+  EXPECT_FALSE(ledger.met());
+  EXPECT_EQ(ledger.missing(Bytes(0)), Bytes(1));
+  EXPECT_EQ(ledger.peak_held(), Bytes(1000));
+  ledger.give(Bytes(201));
+  EXPECT_TRUE(ledger.met());
+  EXPECT_EQ(ledger.peak_held(), Bytes(400));
+  EXPECT_TRUE(ledger.try_take_arena(Bytes(200)));
+  EXPECT_FALSE(ledger.try_take(Bytes(1)));
+  EXPECT_EQ(ledger.peak_held(), Bytes(600));
+  ledger.set_limit(Bytes(700));
+  EXPECT_TRUE(ledger.met());
+  EXPECT_EQ(ledger.peak_held(), Bytes(600));
+}
+
 TEST(Ledger, TheLimitHoldsExactlyWhateverThreadsDo) {
   constexpr std::uint64_t kLimit = 10'000;
   constexpr int kThreads = 8;

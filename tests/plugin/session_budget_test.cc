@@ -140,6 +140,21 @@ TEST_F(SessionBudget, OfItsOwnPeakIsALimitAfterTwoIterations) {
   EXPECT_EQ(port_.count.limit(), Bytes(4000));
 }
 
+TEST_F(SessionBudget, OfItsOwnPeakIsNotAnnouncedWhileMoreIsHeldThatCannotBeEvicted) {
+  Session session(port_, settings("50%"));
+  FakeJob job(port_, session);
+  const auto told = [&] { return nlohmann::json::parse(session.report_json())["budget"]; };
+  port_.count.take(Bytes(8000));
+  iterate(job, 2);
+  EXPECT_EQ(told()["limit_bytes"], 0);
+  EXPECT_EQ(told()["excess_bytes"], 4000);
+  EXPECT_FALSE(port_.count.try_take(Bytes(1)));
+  port_.count.give(Bytes(4500));
+  EXPECT_EQ(told()["limit_bytes"], 4000);
+  EXPECT_EQ(told()["excess_bytes"], 0);
+  EXPECT_EQ(told()["peak_held_bytes"], 3500);
+}
+
 TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {
   port_.counted = false;
   Session session(port_, settings("1MiB"));
