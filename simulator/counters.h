@@ -45,8 +45,10 @@ int64_t stowage_sim_report_leaks(void);
  * thread. */
 const char* stowage_sim_last_misuse(void);
 
-/** How many pointers of kernels, matrix products and convolutions were looked at (pointers.h). */
+/** How many pointers that kernels and libraries were given were looked at (pointers.h), and in how many of
+ * the launches there was at least one that could be. */
 int64_t stowage_sim_checked_pointers(void);
+int64_t stowage_sim_checked_launches(void);
 
 #ifdef __cplusplus
 }

@@ -6,8 +6,10 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 #include "simulator/blas.h"
+#include "simulator/pointers.h"
 
 namespace stowage::simulator {
 
@@ -30,8 +32,10 @@ Shape& shape_of(Handle handle) {
   return *reinterpret_cast<Shape*>(handle);
 }
 
-/// Takes the product's time on the handle's stream.
-inline cudnnStatus_t run_on(cudnnHandle_t handle, std::uint64_t flops) {
+/// Takes the product's time on the handle's stream. `user`, as errors name it, works on `tensors`.
+inline cudnnStatus_t run_on(cudnnHandle_t handle, std::uint64_t flops, const char* user,
+                            std::initializer_list<const void*> tensors) {
+  if (check_pointers(tensors, user) != CUDA_SUCCESS) return CUDNN_STATUS_EXECUTION_FAILED;
   return run_product(handle, flops) == 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 

@@ -5,7 +5,6 @@
 
 #include "simulator/api.h"
 #include "simulator/dnn.h"
-#include "simulator/pointers.h"
 
 using namespace stowage::simulator;
 
@@ -112,8 +111,7 @@ namespace {
 
 cudnnStatus_t convolve(cudnnHandle_t handle, cudnnFilterDescriptor_t filter, cudnnTensorDescriptor_t output,
                        std::initializer_list<const void*> tensors) {
-  if (check_pointers(tensors, "a convolution") != CUDA_SUCCESS) return CUDNN_STATUS_EXECUTION_FAILED;
-  return run_on(handle, convolution_flops(shape_of(filter), shape_of(output)));
+  return run_on(handle, convolution_flops(shape_of(filter), shape_of(output)), "a convolution", tensors);
 }
 
 }  // namespace

@@ -88,10 +88,11 @@ void describe_matrix(cudnnTensorDescriptor_t handle, cudnnDataType_t type, Matri
 
 std::uint64_t step_flops(const Recurrent& net) { return 2 * elements_before(net, net.pseudo_layers(), 0); }
 
-cudnnStatus_t run_steps(cudnnHandle_t handle, cudnnRNNDescriptor_t net, cudnnRNNDataDescriptor_t data) {
+cudnnStatus_t run_steps(cudnnHandle_t handle, cudnnRNNDescriptor_t net, cudnnRNNDataDescriptor_t data,
+                        std::initializer_list<const void*> tensors) {
   const auto cells =
       static_cast<std::uint64_t>(data_of(data).steps) * static_cast<std::uint64_t>(data_of(data).batch);
-  return run_on(handle, step_flops(recurrent(net)) * cells);
+  return run_on(handle, step_flops(recurrent(net)) * cells, "a recurrent pass", tensors);
 }
 
 }  // namespace
@@ -184,29 +185,31 @@ SIM_API cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescripto
 }
 
 SIM_API cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t net, cudnnForwardMode_t,
-                                      const int32_t[], cudnnRNNDataDescriptor_t data, const void*,
-                                      cudnnRNNDataDescriptor_t, void*, cudnnTensorDescriptor_t, const void*,
-                                      void*, cudnnTensorDescriptor_t, const void*, void*, size_t, const void*,
-                                      size_t, void*, size_t, void*) {
-  return run_steps(handle, net, data);
+                                      const int32_t lengths[], cudnnRNNDataDescriptor_t data, const void* x,
+                                      cudnnRNNDataDescriptor_t, void* y, cudnnTensorDescriptor_t,
+                                      const void* hx, void* hy, cudnnTensorDescriptor_t, const void* cx,
+                                      void* cy, size_t, const void* weights, size_t, void* workspace, size_t,
+                                      void* reserve) {
+  return run_steps(handle, net, data, {lengths, x, y, hx, hy, cx, cy, weights, workspace, reserve});
 }
 
-SIM_API cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t net, const int32_t[],
-                                              cudnnRNNDataDescriptor_t data, const void*, const void*,
-                                              cudnnRNNDataDescriptor_t, void*, cudnnTensorDescriptor_t,
-                                              const void*, const void*, void*, cudnnTensorDescriptor_t,
-                                              const void*, const void*, void*, size_t, const void*, size_t,
-                                              void*, size_t, void*) {
-  return run_steps(handle, net, data);
+SIM_API cudnnStatus_t cudnnRNNBackwardData_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t net, const int32_t lengths[], cudnnRNNDataDescriptor_t data,
+    const void* y, const void* dy, cudnnRNNDataDescriptor_t, void* dx, cudnnTensorDescriptor_t,
+    const void* hx, const void* dhy, void* dhx, cudnnTensorDescriptor_t, const void* cx, const void* dcy,
+    void* dcx, size_t, const void* weights, size_t, void* workspace, size_t, void* reserve) {
+  return run_steps(handle, net, data,
+                   {lengths, y, dy, dx, hx, dhy, dhx, cx, dcy, dcx, weights, workspace, reserve});
 }
 
 SIM_API cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t net,
-                                                 cudnnWgradMode_t, const int32_t[],
-                                                 cudnnRNNDataDescriptor_t data, const void*,
-                                                 cudnnTensorDescriptor_t, const void*,
-                                                 cudnnRNNDataDescriptor_t, const void*, size_t, void*, size_t,
-                                                 void*, size_t, void*) {
-  return run_steps(handle, net, data);
+                                                 cudnnWgradMode_t, const int32_t lengths[],
+                                                 cudnnRNNDataDescriptor_t data, const void* x,
+                                                 cudnnTensorDescriptor_t, const void* hx,
+                                                 cudnnRNNDataDescriptor_t, const void* y, size_t,
+                                                 void* dweights, size_t, void* workspace, size_t,
+                                                 void* reserve) {
+  return run_steps(handle, net, data, {lengths, x, hx, y, dweights, workspace, reserve});
 }
 
 // The descriptor holds nothing: dropout inside the layers is part of kernels that do nothing.
@@ -226,9 +229,9 @@ SIM_API cudnnStatus_t cudnnDropoutGetStatesSize(cudnnHandle_t, size_t* bytes) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIM_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t, cudnnHandle_t handle, float, void*,
-                                                size_t, unsigned long long) {
-  return run_on(handle, 0);
+SIM_API cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t, cudnnHandle_t handle, float,
+                                                void* states, size_t, unsigned long long) {
+  return run_on(handle, 0, "dropout's states", {states});
 }
 
 SIM_API cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t, cudnnHandle_t, float, void*,

@@ -6,6 +6,7 @@
 #include "simulator/api.h"
 #include "simulator/attributes.h"
 #include "simulator/costs.h"
+#include "simulator/pointers.h"
 
 using namespace stowage::simulator;
 
@@ -142,5 +143,6 @@ SIM_API CUresult cuLaunchKernel(CUfunction, unsigned grid_x, unsigned grid_y, un
                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned,
                                 CUstream stream, void**, void**) {
   const std::uint64_t blocks = std::uint64_t{grid_x} * grid_y * grid_z;
+  note_unseen("a kernel compiled at run time");
   return launch_on(stream, kernel_cost(blocks * block_x * block_y * block_z));
 }

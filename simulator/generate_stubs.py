@@ -48,7 +48,7 @@ def stub(name):
                      f"{matrices[0]}, {matrices[1]}, const void* beta, {matrices[2]}")
         return f"WEAK int {name}({arguments}) {{ return stowage_sim_product(handle, m, n, k, A, B, C); }}"
     if name.startswith("cublas") or DNN_PASS.match(name):
-        return f"WEAK int {name}(const void* handle) {{ return stowage_sim_library_launch(handle); }}"
+        return f"WEAK int {name}(const void* handle) {{ return stowage_sim_library_launch(handle, \"{name}\"); }}"
     return f"WEAK int {name}(void) {{ return 0; }}"
 
 
@@ -59,7 +59,7 @@ def main():
             "#define WEAK __attribute__((weak, visibility(\"default\")))",
             "int stowage_sim_refuse(const char* name, int status);",
             "int stowage_sim_product(const void* handle, int m, int n, int k, const void* a, const void* b, const void* c);",
-            "int stowage_sim_library_launch(const void* handle);", ""]
+            "int stowage_sim_library_launch(const void* handle, const char* name);", ""]
     pathlib.Path(output).write_text("\n".join(head + [stub(name) for name in names]) + "\n")
 
 

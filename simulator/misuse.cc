@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "simulator/machine.h"
+#include "simulator/pointers.h"
 
 namespace stowage::simulator {
 namespace {
@@ -76,6 +77,7 @@ __attribute__((visibility("default"))) void stowage_sim_reset(void) {
   const std::lock_guard<std::mutex> guard(machine.lock);
   machine.reset_counts();
   stowage::simulator::misuse_count = 0;
+  stowage::simulator::reset_pointer_counts();
 }
 
 __attribute__((visibility("default"))) const char* stowage_sim_last_misuse(void) {

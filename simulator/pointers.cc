@@ -1,17 +1,15 @@
 #include "simulator/pointers.h"
 
-#include <cxxabi.h>
-
 #include <atomic>
-#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <map>
 #include <mutex>
-#include <string_view>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "simulator/arguments.h"
 #include "simulator/kernels.h"
 #include "simulator/misuse.h"
 
@@ -20,71 +18,24 @@ namespace {
 
 constexpr std::uintptr_t kNearNull = std::uintptr_t{1} << 20;
 std::atomic<std::int64_t> checked{0};
-
-// The parameter list of a demangled signature: what stands between the last pair of parentheses.
-std::string_view parameter_list(std::string_view signature) {
-  if (signature.empty() || signature.back() != ')') return {};
-  int depth = 0;
-  for (std::size_t at = signature.size(); at-- > 0;) {
-    if (signature[at] == ')') ++depth;
-    if (signature[at] == '(' && --depth == 0) return signature.substr(at + 1, signature.size() - at - 2);
-  }
-  return {};
-}
-
-std::vector<std::string_view> split(std::string_view list) {
-  std::vector<std::string_view> parts;
-  int depth = 0;
-  std::size_t begin = 0;
-  for (std::size_t at = 0; at <= list.size(); ++at) {
-    const char letter = at == list.size() ? ',' : list[at];
-    if (std::strchr("(<[{", letter) != nullptr) ++depth;
-    if (std::strchr(")>]}", letter) != nullptr) --depth;
-    if (letter != ',' || (depth != 0 && at < list.size())) continue;
-    parts.push_back(list.substr(begin, at - begin));
-    begin = at + 1;
-  }
-  return parts;
-}
-
-std::string_view trimmed(std::string_view type) {
-  while (!type.empty() && type.front() == ' ') type.remove_prefix(1);
-  for (const std::string_view end : {" const", " __restrict", " restrict", " "}) {
-    while (type.size() >= end.size() && type.substr(type.size() - end.size()) == end)
-      type.remove_suffix(end.size());
-  }
-  return type;
-}
-
-std::size_t pointers_in(std::string_view type) {
-  type = trimmed(type);
-  if (!type.empty() && type.back() == '*') return 1;
-  constexpr std::string_view kArray = "std::array<char*, ";
-  if (type.substr(0, kArray.size()) == kArray) {
-    std::size_t count = 0;
-    std::from_chars(type.data() + kArray.size(), type.data() + type.size(), count);
-    return count;
-  }
-  for (const std::string_view view : {"at::cuda::detail::TensorInfo<", "at::GenericPackedTensorAccessor<"})
-    if (type.substr(0, view.size()) == view) return 1;
-  return 0;
-}
+std::atomic<std::int64_t> looked_at{0};
 
 struct Known {
   std::mutex lock;
-  std::unordered_map<const void*, std::vector<PointerArgument>> of;
+  std::unordered_map<const void*, KnownArguments> of;
+  std::map<std::string, std::int64_t> unseen;  // launches, by the name of what was launched
 };
 
-const std::vector<PointerArgument>& known_arguments(const void* host_function) {
-  static Known* const kKnown = new Known;
-  const std::lock_guard<std::mutex> guard(kKnown->lock);
-  const auto [at, fresh] = kKnown->of.try_emplace(host_function);
-  if (fresh) {
-    at->second = pointer_arguments(kernel_name(host_function));
-    if (at->second.empty() && settings().verbose)
-      std::fprintf(stderr, "stowage simulator: the arguments of %s are not looked at\n",
-                   kernel_name(host_function));
-  }
+Known& known() {
+  static Known* const kKnown = new Known;  // jobs launch until the very end
+  return *kKnown;
+}
+
+const KnownArguments& known_of(const void* host_function) {
+  Known& all = known();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  const auto [at, fresh] = all.of.try_emplace(host_function);
+  if (fresh) at->second = known_arguments(kernel_name(host_function));
   return at->second;  // stays where it is
 }
 
@@ -94,21 +45,14 @@ bool is_there(Machine& machine, std::uintptr_t address) {
   return machine.host_memory.contains(address) || is_variable(address);
 }
 
-}  // namespace
-
-std::vector<PointerArgument> pointer_arguments(const char* mangled_name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(mangled_name, nullptr, nullptr, &status), &std::free);
-  std::vector<PointerArgument> found;
-  if (text == nullptr) return found;
-  std::size_t index = 0;
-  for (const std::string_view type : split(parameter_list(text.get()))) {
-    if (const std::size_t pointers = pointers_in(type); pointers > 0) found.push_back({index, pointers});
-    ++index;
-  }
-  return found;
+template <typename Pointers>
+CUresult check_all(const Pointers& pointers, const char* user) {
+  for (const void* pointer : pointers)
+    if (const auto wrong = check_pointer(pointer, user)) return wrong;
+  return CUDA_SUCCESS;
 }
+
+}  // namespace
 
 CUresult check_pointer(const void* pointer, const char* user) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -123,27 +67,60 @@ CUresult check_pointer(const void* pointer, const char* user) {
                 address);
 }
 
+void note_unseen(const char* user) {
+  Known& all = known();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  ++all.unseen[user];
+}
+
+void print_unseen() {
+  Known& all = known();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  for (const auto& [name, launches] : all.unseen)
+    std::fprintf(stderr, "stowage simulator: nothing that %s was given was looked at, %ld times\n",
+                 name.c_str(), launches);
+}
+
 CUresult check_pointers(std::initializer_list<const void*> pointers, const char* user) {
-  for (const void* pointer : pointers)
-    if (const auto wrong = check_pointer(pointer, user)) return wrong;
+  ++looked_at;
+  return check_all(pointers, user);
+}
+
+CUresult check_arguments(const void* host_function, void** arguments, std::uint64_t blocks) {
+  const char* const name = kernel_name(host_function);
+  const KnownArguments* const known = arguments == nullptr ? nullptr : &known_of(host_function);
+  if (known == nullptr || known->empty()) {
+    note_unseen(name);
+    return CUDA_SUCCESS;
+  }
+  ++looked_at;
+  for (const PointerRun& run : known->runs) {
+    std::vector<const void*> pointers(run.pointers);
+    std::memcpy(pointers.data(), static_cast<const char*>(arguments[run.argument]) + run.offset,
+                run.pointers * sizeof(void*));
+    if (const auto wrong = check_all(pointers, name)) return wrong;
+  }
+  for (const auto& [index, layout] : known->lists)
+    if (const auto wrong = check_all(addresses_in(layout, arguments[index], blocks), name)) return wrong;
   return CUDA_SUCCESS;
 }
 
-CUresult check_arguments(const void* host_function, void** arguments) {
-  if (arguments == nullptr) return CUDA_SUCCESS;
-  for (const PointerArgument& argument : known_arguments(host_function)) {
-    for (std::size_t i = 0; i < argument.pointers; ++i) {
-      const void* pointer = nullptr;
-      std::memcpy(&pointer, static_cast<const char*>(arguments[argument.index]) + i * sizeof pointer,
-                  sizeof pointer);
-      if (const auto wrong = check_pointer(pointer, kernel_name(host_function))) return wrong;
-    }
-  }
-  return CUDA_SUCCESS;
+void reset_pointer_counts() {
+  checked = 0;
+  looked_at = 0;
+  Known& all = known();
+  const std::lock_guard<std::mutex> guard(all.lock);
+  all.unseen.clear();
 }
 
 }  // namespace stowage::simulator
 
-extern "C" __attribute__((visibility("default"))) int64_t stowage_sim_checked_pointers(void) {
+extern "C" {
+__attribute__((visibility("default"))) int64_t stowage_sim_checked_pointers(void) {
   return stowage::simulator::checked;
+}
+
+__attribute__((visibility("default"))) int64_t stowage_sim_checked_launches(void) {
+  return stowage::simulator::looked_at;
+}
 }

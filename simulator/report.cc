@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "simulator/machine.h"
+#include "simulator/pointers.h"
 
 namespace stowage::simulator {
 namespace {
@@ -22,6 +23,7 @@ void print_report() {
 
 __attribute__((destructor)) void at_exit() {
   if (Machine::in_use() && settings().report) print_report();
+  if (Machine::in_use() && settings().verbose) print_unseen();
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::vector<LaunchConfiguration>& pushed() {
 std::uint64_t count(dim3 size) { return std::uint64_t{size.x} * size.y * size.z; }
 
 cudaError_t launch(const void* function, void** arguments, dim3 grid, dim3 block, cudaStream_t stream) {
-  if (const auto wrong = check_arguments(function, arguments)) return answered(wrong);
+  if (const auto wrong = check_arguments(function, arguments, count(grid))) return answered(wrong);
   return answered(launch_on(stream, kernel_cost(count(grid) * count(block))));
 }
 

@@ -6,8 +6,8 @@ prints one line of JSON: `error`, the message if the job ran out of memory; `eve
 allocated and freed in it, evicted and made again, in order; `evictions` and `recomputed`, one an iteration; `reserved`, the
 most bytes that PyTorch's allocator had while there was a limit; `backward_threads`, how many other threads ran backward
 passes; `ooms`, PyTorch's count; `digests`, of all that the job left; `report`, Stowage's. On the simulated device
-also `held`, the most bytes that it counted itself while there was a limit, `checked`, how many pointers it looked at, and
-`misuses`, those that pointed nowhere.
+also `held`, the most bytes that it counted itself while there was a limit, and of the same time `launches`, of these
+`looked_at`, where it knew a pointer, and `misuses`, pointers that pointed nowhere.
 """
 
 import ctypes
@@ -171,9 +171,10 @@ def seen_by_the_simulator() -> dict:
     device = counters.read()
     if device is None:
         return {}
-    looked_at = ctypes.CDLL(None).stowage_sim_checked_pointers
+    looked_at = ctypes.CDLL(None).stowage_sim_checked_launches
     looked_at.restype = ctypes.c_int64
-    return {"held": device["peak_bytes"], "misuses": device["misuses"], "checked": looked_at()}
+    return {"held": device["peak_bytes"], "misuses": device["misuses"], "launches": device["launches"],
+            "looked_at": looked_at()}
 
 
 def iterate(trainer: trainers.Trainer, iterations: int, left: dict) -> None:
