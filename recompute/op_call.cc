@@ -26,6 +26,13 @@ bool has_plain_memory(const at::TensorBase& tensor) {
   return tensor.has_storage() && tensor.layout() == c10::kStrided;
 }
 
+// Newer torches have no named tensors.
+template <class Tensor>
+bool has_names(const Tensor& tensor) {
+  if constexpr (requires { tensor.has_names(); }) return tensor.has_names();
+  return false;
+}
+
 bool on_served_device(const at::TensorBase& tensor) { return tensor.is_cpu() || tensor.is_cuda(); }
 
 // A parameter or another tensor that the user asked gradients for.
@@ -148,7 +155,7 @@ void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
 }
 
 void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains) {
-  if (!has_plain_memory(tensor) || !on_served_device(tensor) || tensor.has_names() || tensor.is_inference()) {
+  if (!has_plain_memory(tensor) || !on_served_device(tensor) || has_names(tensor) || tensor.is_inference()) {
     hidden_ = true;
     if (!tensor.has_storage() || !on_served_device(tensor)) return;
   }
