@@ -1,5 +1,9 @@
-// Torch's global settings that decide which bits an op gives: a recipe holds only under those it was made
-// under.
+// Torch's global settings that decide which bits an op gives. A kind of calls names those that its calls run
+// under, and they hold again while one of them runs again, whatever the job has set since.
+//
+// How exact float32 products are is a setting of its own for convolutions, recurrent layers and all other
+// products, on the CPU (oneDNN) and on CUDA (cuBLAS, cuDNN). An op obeys one of these at most; only that one
+// is looked at, as looking costs more than all else here.
 //
 // Thread safety: as torch's own settings, which the job must not change while another thread runs ops.
 #pragma once
@@ -7,22 +11,47 @@
 #include <ATen/Context.h>
 #include <c10/core/ScalarType.h>
 
+#include <cstdint>
+
+#include "recompute/op_lists.h"
+
 namespace stowage::recompute {
 
+/// Which setting of float32 products an op obeys.
+struct ProductSetting {
+  Products products = Products::kNone;
+  bool cuda = false;
+};
+
 struct Environment {
-  int threads = 0;
+  std::int32_t threads = 0;
+  c10::ScalarType default_type = c10::ScalarType::Float;
+  at::Float32Precision precision = at::Float32Precision::NONE;  ///< of what the op obeys
   bool deterministic = false;
   bool deterministic_warns = false;
+  bool mkldnn = false;
+  bool deterministic_mkldnn = false;
+  bool cudnn = false;
   bool deterministic_cudnn = false;
   bool benchmark_cudnn = false;
-  bool mkldnn = false;
-  at::Float32MatmulPrecision precision = at::Float32MatmulPrecision::HIGHEST;
-  c10::ScalarType default_type = c10::ScalarType::Float;
 
-  static Environment present();
-  /// Makes them the present ones.
-  void apply() const;
+  /// Those that hold now for an op that obeys `setting`.
+  static Environment present(ProductSetting setting);
   bool operator==(const Environment&) const = default;
+};
+
+/// While it lives `wanted` holds, after that what held before.
+class UnderEnvironment {
+ public:
+  UnderEnvironment(const Environment& wanted, ProductSetting setting);
+  UnderEnvironment(const UnderEnvironment&) = delete;
+  UnderEnvironment& operator=(const UnderEnvironment&) = delete;
+  ~UnderEnvironment();
+
+ private:
+  const Environment& wanted_;
+  const ProductSetting setting_;
+  const Environment before_;
 };
 
 }  // namespace stowage::recompute

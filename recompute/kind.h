@@ -1,5 +1,6 @@
 // Kinds of calls: an op with its plain arguments and the geometry of its tensors. A job's iterations repeat
-// the same few hundred kinds, so that each is written down once and recipes only name it.
+// the same few hundred kinds, so that each is written down once and recipes only name it. Kinds are told
+// apart by their fingerprints alone (fingerprint.h).
 //
 // A kind also knows what its calls cost. On the CPU the figure is measured in the first few calls and then
 // stays, so that what is chosen by it is the same in every steady iteration; on CUDA it is computed from
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "recompute/counted.h"
+#include "recompute/environment.h"
+#include "recompute/fingerprint.h"
 
 namespace at {
 class TensorBase;
@@ -60,8 +63,11 @@ struct Kind : Counted<Kind> {
   const OpTraits* op = nullptr;
   std::vector<Argument> arguments;
   std::vector<Geometry> tensors;
-  std::uint64_t hash = 0;
+  Environment environment;  ///< torch's settings, as far as they matter to the op
   bool grad_mode = true;
+  bool cuda = false;  ///< some of its tensors are there
+
+  [[nodiscard]] ProductSetting product_setting() const;
 
   /// Takes in that a call took `ns` and made storages of `made_bytes`. After a few calls nothing changes any
   /// more.
@@ -91,9 +97,14 @@ class KindBook {
   [[nodiscard]] std::size_t size() const { return used_; }
 
  private:
+  struct Slot {
+    Fingerprint fingerprint;
+    Ref<Kind> kind;
+  };
+  Slot& slot_of(const Fingerprint& fingerprint);
   void make_space();
 
-  std::vector<Ref<Kind>> slots_ = std::vector<Ref<Kind>>(1024);  ///< by hash, linear probing; a power of two
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);  ///< linear probing; a power of two
   std::size_t used_ = 0;
 };
 

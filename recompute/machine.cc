@@ -30,22 +30,6 @@ void Machine::tick(std::size_t made) {
   window_replay_ns = residency.counts().replay_ns;
 }
 
-void Machine::check_environment() {
-  const Environment present = Environment::present();
-  if (present == environment) return;
-  if (residency.any_away()) {
-    struct Back {
-      const Environment& to;
-      ~Back() { to.apply(); }
-    } const back{present};
-    environment.apply();
-    residency.restore_all();
-  }
-  residency.bury_dead(book.size());
-  book.forget_history();
-  environment = present;
-}
-
 Machine& machine() {
   static auto* const instance = new Machine;
   return *instance;

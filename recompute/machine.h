@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <mutex>
 
-#include "recompute/environment.h"
 #include "recompute/evictor.h"
 #include "recompute/foreign_buffers.h"
 #include "recompute/recompute.h"
@@ -27,7 +26,6 @@ struct Machine {
   Counters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
   std::uint64_t iteration_began = 0;   ///< number of its first op
-  Environment environment;             ///< under which recipes were recorded
   std::uint64_t window_began = 0;      ///< number of an op
   std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began
   std::uint64_t window_replay_ns = 0;  ///< Residency's total when the window began
@@ -39,9 +37,6 @@ struct Machine {
   /// After each op, which made so many storages: forgets some of what is dead, and every so many ops of an
   /// iteration sweeps; now and then a new window of the thrash guard begins.
   void tick(std::size_t made);
-  /// If torch's settings changed, recipes would not give the same bits any more: brings all back, under the
-  /// settings of old, and forgets them.
-  void check_environment();
 };
 
 /// The one of the process; never destroyed.

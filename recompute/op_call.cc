@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "recompute/argument.h"
 #include "recompute/thread_watch.h"
 
 namespace stowage::recompute {
@@ -42,22 +43,6 @@ bool is_parameter(const at::TensorBase& tensor) { return tensor.requires_grad() 
 bool shows_all(const at::TensorBase& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0 &&
          static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();
-}
-
-// True if keeping the value keeps no tensor alive and nobody else can change it.
-bool is_plain(const c10::IValue& value) {
-  if (value.isTensor()) return !value.toTensor().defined();
-  return value.isNone() || value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble() ||
-         value.isString() || value.isIntList() || value.isDoubleList() || value.isBoolList() ||
-         value.isDevice() || value.isGenerator();
-}
-
-bool is_list_of_tensors(const c10::IValue& value) {
-  return value.isTensorList() || value.isOptionalTensorList();
-}
-
-const at::Tensor* tensor_in(const c10::IValue& value) {
-  return value.isTensor() && value.toTensor().defined() ? &value.toTensor() : nullptr;
 }
 
 at::Generator generator_of(c10::ArrayRef<c10::IValue> arguments, c10::Device device) {
@@ -97,7 +82,6 @@ void OpCall::unlock() {
 
 void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
-  machine_.check_environment();
   ++machine_.op_number;
   ++machine_.counters.ops;
   if (machine_.steps.on()) step_ = machine_.steps.before_op(traits_, arguments);

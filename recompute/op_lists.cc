@@ -222,7 +222,26 @@ constexpr std::array kReadingNoMemory = {
     Name("where"),
 };
 
+constexpr std::array kRecurrent = {Name("rnn"), Name("lstm"), Name("gru")};
+constexpr std::array kMatrix = {
+    Name("mm"),      Name("mv"),     Name("dot"),         Name("addr"),   Name("matmul"),
+    Name("linear"),  Name("cdist"),  Name("attention"),   Name("linalg"), Name("cholesky"),
+    Name("solve"),   Name("svd"),    Name("qr"),          Name("lu_"),    Name("triangular"),
+    Name("inverse"), Name("einsum"), Name("transformer"),
+};
+
+template <std::size_t kCount>
+bool has_one_of(Name name, const std::array<Name, kCount>& parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](Name part) { return name.find(part) != Name::npos; });
+}
+
 }  // namespace
+
+Products products_of(Name name) {
+  if (name.find("conv") != Name::npos) return Products::kConvolution;
+  if (has_one_of(name, kRecurrent)) return Products::kRecurrent;
+  return has_one_of(name, kMatrix) ? Products::kMatrix : Products::kNone;
+}
 
 bool is_factory(Name name) { return among(kFactories, name); }
 bool overwrites_self(Name name) { return among(kOverwriting, name); }

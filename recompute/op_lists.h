@@ -4,10 +4,16 @@
 // code for batch-norm's statistics, which the schemas of these operators do not declare as written.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace stowage::recompute {
+
+/// Kinds of products of float32 numbers, for each of which torch has a setting that says how exact they are.
+enum class Products : std::uint8_t { kNone, kMatrix, kConvolution, kRecurrent };
+/// Those that an op may make. By parts of names, rather more than do: a new op is told by its name, too.
+Products products_of(std::string_view name);
 
 /// Makes a tensor whose content somebody outside of ops may then fill: empty, zeros, full, …
 bool is_factory(std::string_view name);

@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "core/mix.h"
-#include "recompute/op_lists.h"
 
 namespace stowage::recompute {
 namespace {
@@ -54,6 +53,7 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
   traits.unrepeatable = never_repeats(name);
   traits.unrepeatable_kernel = repeats_only_if_deterministic(name);
   traits.routes = routes_data(name);
+  traits.products = products_of(name);
   const auto statistics = undeclared_statistics(name);
   if (!statistics) return;
   // Overloads without statistics have a flag in their place.

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "recompute/op_lists.h"
+
 namespace c10 {
 class OperatorHandle;
 }
@@ -30,8 +32,9 @@ struct OpTraits {
   bool unrepeatable = false;  ///< may not give the same bits again
   bool unrepeatable_kernel = false;  ///< the same, unless deterministic algorithms are on
   bool routes = false;               ///< top-k and the like: what it reads decides where data go
-  std::int32_t statistics = -1;      ///< training batch-norm: first of two running-statistics arguments
-  std::int32_t training = -1;        ///< the argument that says so; -1: always
+  Products products = Products::kNone;
+  std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments
+  std::int32_t training = -1;    ///< the argument that says so; -1: always
   std::uint32_t arguments = 0;
   std::uint32_t returns = 0;
   std::vector<bool> written;  ///< per argument, by the schema

@@ -142,17 +142,3 @@ def test_sparse_tensors_keep_what_they_hide():
     hidden = torch.sparse_coo_tensor(indices, values, (4,))
     assert not evict(values)
     assert hidden.to_dense().shape == (4,)
-
-
-def test_settings_that_change_results_end_recipes():
-    x = data(30)
-    y = x.exp()
-    before = y.clone()
-    assert evict(y)
-    torch.set_default_dtype(torch.float64)
-    try:
-        z = x + 1  # any op notices
-        assert not is_evicted(y) and not evict(y)
-        assert torch.equal(y, before) and z.dtype == torch.float32
-    finally:
-        torch.set_default_dtype(torch.float32)

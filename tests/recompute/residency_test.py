@@ -281,19 +281,6 @@ def test_what_passes_unseen_reads_nothing_that_is_away():
         assert torch.equal(call(), value)
 
 
-def test_settings_of_old_hold_while_values_come_back():
-    x = data(50)
-    y = x.exp()
-    before = y.clone()
-    assert evict(y)
-    torch.set_float32_matmul_precision("medium")
-    try:
-        assert torch.equal(y, before)
-        assert torch.get_float32_matmul_precision() == "medium"
-    finally:
-        torch.set_float32_matmul_precision("highest")
-
-
 def test_values_of_an_ended_iteration_stay():
     x = data(50)
     y, z = x.exp(), x.sin()
