@@ -38,9 +38,10 @@ class DevicePort {
   /// An early optimizer step begins or ends: its state is to lie apart from what was and what will be cached.
   /// May synchronise.
   virtual void part_optimizer_state() {}
-  /// An iteration ended in which tensors were evicted. Where upstream had refused memory, what it caches may
-  /// go back to the device, so that every such iteration begins alike and evicts alike. May synchronise.
-  virtual void even_out() {}
+  /// An iteration under a budget ended. `evicted`: tensors were, beyond what a schedule says; `planned`: a
+  /// plan serves. Where upstream refused memory, it may see to it that every such iteration begins alike and
+  /// so evicts alike.
+  virtual void even_out(bool /*evicted*/, bool /*planned*/) {}
   /// The session gave up and is off: nothing of it may cost the job anything from now on, and upstream's
   /// settings are to be the user's again. May synchronise.
   virtual void stay_out() {}

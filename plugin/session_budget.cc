@@ -46,8 +46,8 @@ std::string Session::explain_shortage(Bytes bytes) const { return state_->budget
 // that iteration is forgotten.
 bool Session::State::mark_under_budget(MarkSource source) {
   const bool evicted = budget.on_mark(source);
-  if (evicted) port.even_out();
   const SessionState now = state.load(std::memory_order_relaxed);
+  if (budget.on()) port.even_out(evicted, now == SessionState::kPlanned);
   if (now == SessionState::kRescuing || (evicted && now == SessionState::kRecording)) note_before();
   if (!evicted || now != SessionState::kRecording) return evicted;
   give_back_arena();

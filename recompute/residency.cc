@@ -206,10 +206,17 @@ void Residency::before_write(StorageRecord& record, bool as_planned) {
 }
 
 void Residency::bury_dead(std::size_t count) {
-  book_.bury_dead(count, [this](StorageRecord& record) {
-    if (record.evicted) count_away(record.bytes, false);
-  });
+  book_.bury_dead(count, [this](const StorageRecord& record) { note_death(record); });
   if (!spares_.empty() && !any_away()) drop_unwanted_spares();
+}
+
+void Residency::bury_all_dead() {
+  book_.bury_all_dead([this](const StorageRecord& record) { note_death(record); });
+  if (!spares_.empty() && !any_away()) drop_unwanted_spares();
+}
+
+void Residency::note_death(const StorageRecord& record) {
+  if (record.evicted) count_away(record.bytes, false);
 }
 
 void Residency::count_away(std::uint64_t bytes, bool away) {

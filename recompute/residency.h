@@ -75,6 +75,8 @@ class Residency {
 
   /// Looks at the next `count` storages in turn and forgets the dead.
   void bury_dead(std::size_t count);
+  /// Forgets all that are dead.
+  void bury_all_dead();
   /// True if anything is evicted. From any thread, without the lock.
   [[nodiscard]] bool any_away() const { return any_away_.load(std::memory_order_relaxed); }
 
@@ -116,6 +118,7 @@ class Residency {
   void drop_unwanted_spares();
   void release_spare(Value& value);
   void count_away(std::uint64_t bytes, bool away);
+  void note_death(const StorageRecord& record);
 
   StorageBook& book_;
   NeighbourSets neighbours_;

@@ -106,7 +106,7 @@ void Runtime::uninstall() {
   const Lock lock(all.mutex);
   all.residency.restore_all();
   all.steps.stop();
-  all.residency.bury_dead(all.book.size());
+  all.residency.bury_all_dead();
   all.book.forget_history();
   all.book.clear();
   all.on.store(false);
@@ -151,7 +151,7 @@ void Runtime::end_iteration() {
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
   all.iteration_began = all.op_number;
-  all.residency.bury_dead(all.book.size());
+  all.residency.bury_all_dead();
   all.steps.end_iteration();
   all.residency.any_away() ? all.book.sweep() : all.book.forget_history();
   all.steps.begin_iteration();

@@ -2,6 +2,7 @@
 
 #include <c10/core/Allocator.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "core/check.h"
@@ -127,6 +128,13 @@ void StorageBook::bury(StorageRecord& record) {
     records_[place]->place = place;
   }
   records_.pop_back();
+}
+
+void StorageBook::line_up() {
+  std::sort(records_.begin(), records_.end(),
+            [](const auto& one, const auto& other) { return one->serial < other->serial; });
+  for (std::size_t place = 0; place < records_.size(); ++place) records_[place]->place = place;
+  hand_ = 0;
 }
 
 void StorageBook::clear() {

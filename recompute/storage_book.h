@@ -76,6 +76,14 @@ class StorageBook {
       --hand_;  // another took its place
     }
   }
+  /// The same with all of them, once; looking then begins anew, at the eldest, so that iterations that are
+  /// alike forget alike.
+  template <class Dying>
+  void bury_all_dead(Dying dying) {
+    hand_ = 0;
+    bury_dead(records_.size(), dying);
+    line_up();
+  }
   /// Forgets recipes that lead to lost leaves. Requires: no walk is under way.
   void sweep();
   /// All values of storages become leaves. Requires: nothing is evicted.
@@ -99,6 +107,7 @@ class StorageBook {
     return reinterpret_cast<std::uintptr_t>(storage);
   }
   void bury(StorageRecord& record);
+  void line_up();
 
   std::vector<std::unique_ptr<StorageRecord>> records_;
   AddressMap<StorageRecord*> by_address_;

@@ -144,6 +144,7 @@ template <class Ask>
 auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, Ask ask) {
   const bool limited = device.port.ledger()->limited();
   if (C10_UNLIKELY(limited)) {
+    device.port.limit().before_request();
     const NotTheEnd quiet;
     do {
       try {

@@ -132,9 +132,12 @@ allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.counters; 
 
 void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
 
-void CudaPort::even_out() {
+// For as long as there is no plan: an iteration that begins with an empty cache may well be refused nothing.
+void CudaPort::even_out(bool evicted, bool planned) {
   const std::int64_t mended = limit_.mended();
-  if (std::exchange(mended_before_, mended) != mended) release_upstream_cache();
+  const bool refused = std::exchange(mended_before_, mended) != mended;
+  evens_out_ = (evens_out_ && !planned) || (evicted && refused);
+  limit_.begin_iteration(evens_out_);
 }
 
 void CudaPort::stay_out() { cuda_adaptor()->rest(); }

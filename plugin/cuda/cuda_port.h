@@ -41,7 +41,7 @@ class CudaPort final : public DevicePort {
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
   void part_optimizer_state() override { release_upstream_cache(); }
-  void even_out() override;
+  void even_out(bool evicted, bool planned) override;
   void stay_out() override;
   UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;
@@ -81,6 +81,7 @@ class CudaPort final : public DevicePort {
   UpstreamLimit limit_;
   Ledger ledger_;
   std::int64_t mended_before_ = 0;  ///< at the last even_out()
+  bool evens_out_ = false;
 
   std::mutex peers_mutex_;
   std::vector<c10::DeviceIndex> peers_;

@@ -70,7 +70,10 @@ void UpstreamLimit::on_event(const Event& event) noexcept {
     case Event::SEGMENT_UNMAP:
       return ledger_->give(Bytes(event.size_));
     case Event::ALLOC:
+      low_point_.note(rounded(event.size_));
       return note_tensors(rounded(event.size_));
+    case Event::FREE_REQUESTED:  // it may be completed by a later request, once other streams are done
+      return low_point_.note(-rounded(event.size_));
     case Event::FREE_COMPLETED:
       return note_tensors(-rounded(event.size_));
     default:

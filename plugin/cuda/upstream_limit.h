@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "plugin/budget/ledger.h"
+#include "plugin/cuda/low_point.h"
 
 namespace stowage::plugin {
 
@@ -37,6 +38,14 @@ class UpstreamLimit final : public UpstreamCap {
   [[nodiscard]] double user_fraction() const;
   void set_user_fraction(double fraction);
 
+  /// An iteration ended. `evened`: before a request of the next one, where least is in use, upstream's cache
+  /// goes back to the device.
+  void begin_iteration(bool evened) noexcept { low_point_.begin_iteration(evened); }
+  /// Before a request under a limit. May synchronise.
+  void before_request() {
+    if (low_point_.is_reached()) upstream_.emptyCache();
+  }
+
   /// How many of upstream's out-of-memory errors were not the job's end: it was asked again.
   [[nodiscard]] std::int64_t mended() const { return mended_.load(std::memory_order_relaxed); }
   void note_mended() { mended_.fetch_add(1, std::memory_order_relaxed); }
@@ -54,6 +63,7 @@ class UpstreamLimit final : public UpstreamCap {
   std::atomic<std::int64_t> in_tensors_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::int64_t> mended_{0};
+  LowPoint low_point_;
   mutable std::mutex mutex_;
   std::optional<Bytes> most_;            ///< by us
   std::optional<double> user_fraction_;  ///< known while ours is in force
