@@ -53,11 +53,20 @@ CUresult copy_on(const void* stream_handle, void* to, const void* from, std::uin
   if (const auto wrong = check_side(*call, from, bytes, "copy")) return wrong;
   const bool to_device = call->device_of(address_of(to)) >= 0;
   const bool from_device = call->device_of(address_of(from)) >= 0;
-  move_contents(*call, to, from, bytes, to_device, from_device);
-  const VirtualNs done = call->timeline.enqueue(stream, copy_cost(bytes, !to_device || !from_device));
-  call->counts.copies += 1;
   // A copy into pageable host memory has to be over when the call returns; one from it was staged.
   const bool to_pageable = !to_device && !call->host_memory.contains(address_of(to));
+  if (stream->capture != nullptr && (blocks || to_pageable))
+    return unsafe_on_stream(stream, "a copy that waits");
+  call->counts.copies += 1;
+  const VirtualNs cost = copy_cost(bytes, !to_device || !from_device);
+  if (stream->capture != nullptr) {
+    given() = {{to, "a copy"}, {from_device ? from : nullptr, "a copy"}};
+    add_node(*stream->capture, cost);
+    if (to_device) call->contents.forget(address_of(to), bytes);
+    return CUDA_SUCCESS;
+  }
+  move_contents(*call, to, from, bytes, to_device, from_device);
+  const VirtualNs done = call->timeline.enqueue(stream, cost);
   if (blocks || to_pageable) synchronize(*call, done);
   return CUDA_SUCCESS;
 }
@@ -68,6 +77,13 @@ CUresult fill_on(const void* stream_handle, void* to, std::uint32_t value, std::
   Stream* const stream = stream_of(*call, stream_handle);
   if (stream == nullptr) return misuse(CUDA_ERROR_INVALID_HANDLE, "fill on a stream that does not live");
   if (const auto wrong = check_side(*call, to, bytes, "fill")) return wrong;
+  call->counts.copies += 1;
+  if (stream->capture != nullptr) {
+    given() = {{to, "a fill"}};
+    add_node(*stream->capture, copy_cost(bytes, false));
+    call->contents.forget(address_of(to), bytes);
+    return CUDA_SUCCESS;
+  }
   if (is_real(bytes)) {
     write_pattern(to, value, bytes, width);
     call->contents.remember(address_of(to), bytes);
@@ -75,7 +91,6 @@ CUresult fill_on(const void* stream_handle, void* to, std::uint32_t value, std::
     call->contents.forget(address_of(to), bytes);
   }
   const VirtualNs done = call->timeline.enqueue(stream, copy_cost(bytes, false));
-  call->counts.copies += 1;
   if (blocks) synchronize(*call, done);
   return CUDA_SUCCESS;
 }

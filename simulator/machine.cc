@@ -75,9 +75,25 @@ CUresult launch_on(const void* stream_handle, VirtualNs cost_ns) {
   Call call;
   Stream* const stream = stream_of(*call, stream_handle);
   if (stream == nullptr) return misuse(CUDA_ERROR_INVALID_HANDLE, "launch on a stream that does not live");
-  call->timeline.enqueue(stream, cost_ns);
   call->counts.launches += 1;
+  if (stream->capture != nullptr) {
+    add_node(*stream->capture, cost_ns);
+    return CUDA_SUCCESS;
+  }
+  given().clear();
+  call->timeline.enqueue(stream, cost_ns);
   return CUDA_SUCCESS;
+}
+
+CUresult unsafe_in_captures(Machine& machine, const char* call) {
+  if (!machine.captures.break_reachable()) return CUDA_SUCCESS;
+  return misuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s while a graph is captured", call);
+}
+
+CUresult unsafe_on_stream(const Stream* stream, const char* call) {
+  if (stream->capture == nullptr) return CUDA_SUCCESS;
+  stream->capture->broken = true;
+  return misuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s on a stream that captures a graph", call);
 }
 
 void synchronize(Machine& machine, VirtualNs instant) {

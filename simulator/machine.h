@@ -15,6 +15,7 @@
 #include "simulator/contents.h"
 #include "simulator/counters.h"
 #include "simulator/device_memory.h"
+#include "simulator/graph.h"
 #include "simulator/host_memory.h"
 #include "simulator/settings.h"
 #include "simulator/timeline.h"
@@ -44,6 +45,7 @@ class Machine {
   Timeline timeline;
   HostMemory host_memory;
   Contents contents;
+  Captures captures;
   stowage_sim_counters_t counts{};
   std::mutex lock;
 
@@ -73,8 +75,14 @@ int& current_device();
 /// per-thread one. Null for a handle that is no live stream.
 Stream* stream_of(Machine& machine, const void* handle);
 
-/// Puts a kernel of `cost_ns` on the stream. Returns CUDA_ERROR_INVALID_HANDLE for a dead stream.
+/// Puts a kernel of `cost_ns` on the stream, or into the graph that this captures. Returns
+/// CUDA_ERROR_INVALID_HANDLE for a dead stream.
 CUresult launch_on(const void* stream_handle, VirtualNs cost_ns);
+
+/// CUDA_SUCCESS, or an error where a graph is captured that does not survive `call`.
+CUresult unsafe_in_captures(Machine& machine, const char* call);
+/// The same for a call that waits for this stream or asks how far it is.
+CUresult unsafe_on_stream(const Stream* stream, const char* call);
 
 /// Waits, in virtual time, until `instant`.
 void synchronize(Machine& machine, VirtualNs instant);

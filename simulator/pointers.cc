@@ -61,6 +61,7 @@ CUresult check_pointer(const void* pointer, const char* user) {
   {
     Machine& machine = Machine::get();
     const std::lock_guard<std::mutex> guard(machine.lock);
+    if (!machine.captures.empty()) given().push_back({pointer, user});
     if (is_there(machine, address)) return CUDA_SUCCESS;
   }
   return misuse(CUDA_ERROR_ILLEGAL_ADDRESS, "%s was given %#lx, where no memory of the device is", user,

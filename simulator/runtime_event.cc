@@ -34,7 +34,11 @@ SIM_API cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_hand
   Event* const event = live_event(*call, handle);
   if (stream == nullptr || event == nullptr) return answered(cudaErrorInvalidResourceHandle);
   if (stream->device != event->device) return answered(cudaErrorInvalidResourceHandle);
-  call->timeline.record(event, stream);
+  if (stream->capture != nullptr) {
+    event->captured = stream->capture;
+  } else {
+    call->timeline.record(event, stream);
+  }
   return cudaSuccess;
 }
 
@@ -46,6 +50,8 @@ SIM_API cudaError_t cudaEventQuery(cudaEvent_t handle) {
   Call call;
   const Event* const event = live_event(*call, handle);
   if (event == nullptr) return answered(cudaErrorInvalidResourceHandle);
+  if (event->captured != nullptr) return answered(cudaErrorCapturedEvent);
+  if (const auto wrong = unsafe_in_captures(*call, "cudaEventQuery")) return answered(wrong);
   if (call->timeline.is_complete(event)) return cudaSuccess;
   call->counts.not_ready += 1;
   return answered(cudaErrorNotReady);
@@ -55,6 +61,7 @@ SIM_API cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   Call call;
   const Event* const event = live_event(*call, handle);
   if (event == nullptr) return answered(cudaErrorInvalidResourceHandle);
+  if (event->captured != nullptr) return answered(cudaErrorCapturedEvent);
   synchronize(*call, event->recorded ? event->at_ns : 0);
   return cudaSuccess;
 }

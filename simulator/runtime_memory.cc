@@ -31,6 +31,10 @@ CUresult release_device(Call& call, void* pointer) {
 }  // namespace
 
 SIM_API cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  {
+    Call call;
+    if (const auto wrong = unsafe_in_captures(*call, "cudaMalloc")) return answered(wrong);
+  }
   return answered(allocate_on(current_device(), bytes, pointer));
 }
 
@@ -39,6 +43,7 @@ SIM_API cudaError_t cudaMallocManaged(void**, size_t, unsigned) { return answere
 SIM_API cudaError_t cudaFree(void* pointer) {
   if (pointer == nullptr) return cudaSuccess;
   Call call;
+  if (const auto wrong = unsafe_in_captures(*call, "cudaFree")) return answered(wrong);
   // The real call waits for the device: memory in use is never pulled from under a kernel.
   const int device = call->device_of(address_of(pointer));
   if (device >= 0) call->timeline.wait_until(call->timeline.device_done_ns(device));

@@ -28,9 +28,12 @@ SIM_API cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithPriority(stream, 0, 0);
 }
 
-SIM_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+SIM_API cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   Call call;
-  const bool destroyed = call->timeline.destroy_stream(reinterpret_cast<Stream*>(stream));
+  auto* const stream = reinterpret_cast<Stream*>(handle);
+  if (call->timeline.is_stream(stream) && stream->capture != nullptr && stream->capture->origin == stream)
+    call->captures.end(stream, call->timeline.streams(stream->device));
+  const bool destroyed = call->timeline.destroy_stream(stream);
   return destroyed ? cudaSuccess
                    : answered(misuse(CUDA_ERROR_INVALID_HANDLE, "cudaStreamDestroy of a dead stream"));
 }
@@ -39,6 +42,7 @@ SIM_API cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   Call call;
   const Stream* const stream = stream_of(*call, handle);
   if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
+  if (const auto wrong = unsafe_on_stream(stream, "cudaStreamSynchronize")) return answered(wrong);
   synchronize(*call, call->timeline.done_ns(stream));
   return cudaSuccess;
 }
@@ -47,6 +51,7 @@ SIM_API cudaError_t cudaStreamQuery(cudaStream_t handle) {
   Call call;
   const Stream* const stream = stream_of(*call, handle);
   if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
+  if (const auto wrong = unsafe_on_stream(stream, "cudaStreamQuery")) return answered(wrong);
   if (call->timeline.done_ns(stream) <= call->timeline.host_ns()) return cudaSuccess;
   call->counts.not_ready += 1;
   return answered(cudaErrorNotReady);
@@ -57,7 +62,11 @@ SIM_API cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, 
   Stream* const stream = stream_of(*call, handle);
   const auto* const waited = reinterpret_cast<const Event*>(event);
   if (stream == nullptr || !call->timeline.is_event(waited)) return answered(cudaErrorInvalidResourceHandle);
-  call->timeline.hold(stream, waited);
+  if (call->captures.underway(waited->captured)) {
+    stream->capture = waited->captured;
+  } else {
+    call->timeline.hold(stream, waited);
+  }
   return cudaSuccess;
 }
 
@@ -98,6 +107,7 @@ SIM_API cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t functio
     Call call;
     Stream* const stream = stream_of(*call, handle);
     if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
+    if (stream->capture != nullptr) return answered(cudaErrorNotSupported);
     call->timeline.enqueue(stream, 0);
   }
   function(argument);
@@ -110,6 +120,7 @@ SIM_API cudaError_t cudaStreamAddCallback(cudaStream_t handle, cudaStreamCallbac
     Call call;
     Stream* const stream = stream_of(*call, handle);
     if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
+    if (stream->capture != nullptr) return answered(cudaErrorNotSupported);
     call->timeline.enqueue(stream, 0);
   }
   function(handle, cudaSuccess, argument);

@@ -11,7 +11,7 @@ Timeline::Timeline(int devices) : devices_(static_cast<std::size_t>(devices)) {
 }
 
 Stream* Timeline::create_stream(int device, bool blocking, int priority) {
-  auto made = std::make_unique<Stream>(Stream{device, blocking, priority, ++last_stream_id_, 0});
+  auto made = std::make_unique<Stream>(Stream{device, blocking, priority, ++last_stream_id_});
   Stream* const stream = made.get();
   streams_.emplace(stream, std::move(made));
   devices_[static_cast<std::size_t>(device)].streams.push_back(stream);
@@ -28,7 +28,7 @@ bool Timeline::destroy_stream(Stream* stream) {
 }
 
 Event* Timeline::create_event(int device, bool timed) {
-  auto made = std::make_unique<Event>(Event{device, timed, false, 0});
+  auto made = std::make_unique<Event>(Event{device, timed});
   Event* const event = made.get();
   events_.emplace(event, std::move(made));
   return event;
@@ -53,6 +53,7 @@ VirtualNs Timeline::enqueue(Stream* stream, VirtualNs cost_ns) {
 }
 
 void Timeline::record(Event* event, Stream* stream) {
+  event->captured = nullptr;
   event->recorded = true;
   event->at_ns = enqueue(stream, 0);
 }

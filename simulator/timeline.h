@@ -20,12 +20,15 @@ namespace stowage::simulator {
 /// Virtual nanoseconds since the first call.
 using VirtualNs = std::int64_t;
 
+struct Graph;
+
 struct Stream {
   int device = 0;
   bool blocking = true;  // with respect to the legacy default stream
   int priority = 0;
   std::uint64_t id = 0;
-  VirtualNs done_ns = 0;  // when all that was put on it is done
+  VirtualNs done_ns = 0;                     // when all that was put on it is done
+  std::shared_ptr<Graph> capture = nullptr;  // that takes what is put on it; null: none
 };
 
 struct Event {
@@ -33,6 +36,7 @@ struct Event {
   bool timed = true;
   bool recorded = false;
   VirtualNs at_ns = 0;
+  std::shared_ptr<Graph> captured = nullptr;  // in which it was recorded last; null: in none
 };
 
 class Timeline {
@@ -44,6 +48,9 @@ class Timeline {
   bool destroy_stream(Stream* stream);
   bool is_stream(const Stream* stream) const { return streams_.count(stream) != 0; }
   Stream* legacy_stream(int device) { return devices_[static_cast<std::size_t>(device)].legacy; }
+  const std::vector<Stream*>& streams(int device) const {
+    return devices_[static_cast<std::size_t>(device)].streams;
+  }
   Stream* per_thread_stream(int device) { return devices_[static_cast<std::size_t>(device)].per_thread; }
 
   Event* create_event(int device, bool timed);

@@ -20,10 +20,16 @@ pytestmark = pytest.mark.skipif(not (simulated.build_folder() / "simulator" / "e
                                 reason="the simulated device is not built")
 ITERATIONS = 24
 STEADY = 4  # iterations at the end: by then schedules have settled
-# Percents that these jobs were seen to run at; the others may end in an out-of-memory error.
-REACHED = {"deep_custom_function": (75,), "large_resnet18": (75,), **dict.fromkeys((
+# The least percent that these jobs were seen to run at; below it one may end in an out-of-memory error.
+REACHED = dict.fromkeys((
     "gpt", "two_streams", "deep_perceptron", "wide_convolutions", "deep_gpt", "deep_bert", "small_gpt", "gan",
-    "accumulation", "deep_channels_last", "large_unet", "large_densenet"), (75, 50))}
+    "accumulation", "deep_channels_last", "deep_hooks", "deep_checkpoint"), 33)
+REACHED |= dict.fromkeys(("large_unet", "large_densenet", "autocast", "double_backward"), 50)
+# The least percent at which these were seen to do exactly the same in each steady iteration; the others do at 75.
+STEADY_DOWN_TO = dict.fromkeys((
+    "gpt", "deep_perceptron", "wide_convolutions", "deep_gpt", "deep_bert", "small_gpt", "accumulation",
+    "deep_channels_last", "deep_hooks"), 33)
+STEADY_DOWN_TO |= dict.fromkeys(("two_streams", "large_unet", "autocast"), 50)
 NAMES = ["gpt", "two_streams"]
 PERCENTS = (75, 50)
 if os.environ.get("STOWAGE_BUDGET_JOBS") == "all":
@@ -58,18 +64,23 @@ def each(counts: list[int]) -> list[int]:
     return [after - before for before, after in zip(counts, counts[1:])]
 
 
+def at(name: str, percent: int) -> tuple[int, dict]:
+    """The job's own peak, and what it left under that share of it."""
+    first = under(name, "75%")
+    own_peak = first["report"]["budget"]["own_peak_bytes"]
+    return own_peak, first if percent == 75 else under(name, str(own_peak * percent // 100))
+
+
 @pytest.mark.parametrize("percent", PERCENTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_within_the_budget_by_the_devices_own_count(name, percent):
-    first = under(name, "75%")
-    own_peak = first["report"]["budget"]["own_peak_bytes"]
-    left = first if percent == 75 else under(name, str(own_peak * percent // 100))
+    own_peak, left = at(name, percent)
     budget = left["report"]["budget"]
     assert left["misuses"] == 0 and 0 < 0.98 * left["launches"] < left["looked_at"]
     assert budget["limit_bytes"] == own_peak * percent // 100
     assert 0 < left["reserved"] <= left["held"] <= budget["limit_bytes"]
     if left["error"]:
-        assert percent not in REACHED.get(name, ()), left["error"]
+        assert percent < REACHED.get(name, 75), left["error"]
         assert "stowage: the budget of" in left["error"] and "would do at this point" in left["error"]
         return
     assert left["backward_threads"] == 1, "backward passes run in a thread of autograd's own"
@@ -77,10 +88,14 @@ def test_within_the_budget_by_the_devices_own_count(name, percent):
     assert left["ooms"] == 0, "what was mended is no out-of-memory error"
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES, "wide_convolutions"}))
-def test_steady_iterations_evict_the_same(name):
+STEADY_CASES = [("wide_convolutions", 75), *((name, percent) for name in NAMES for percent in PERCENTS
+                                           if percent >= STEADY_DOWN_TO.get(name, 75))]
+
+
+@pytest.mark.parametrize("name, percent", sorted(set(STEADY_CASES)))
+def test_steady_iterations_evict_the_same(name, percent):
     """All that is allocated and freed, the job's own, evictions and recomputations, in the same order."""
-    left = under(name, "75%")
+    _, left = at(name, percent)
     assert each(left["evictions"])[-1] > 0
     assert len(set(each(left["evictions"])[-STEADY:])) == 1 and len(set(each(left["recomputed"])[-STEADY:])) == 1
     assert len(set(left["events"][-STEADY:])) == 1
@@ -195,3 +210,63 @@ def test_what_is_away_comes_back_before_a_pool_is_opened():
     for left, found in (("25", "no room"), ("8", "room")):  # of 16 MiB each
         done = process("-c", POOL, left, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="300MiB")
         assert done.returncode == 0 and done.stdout.strip() == found, (left, done.stdout, done.stderr)
+
+
+CAPTURE = """
+import torch, stowage
+from torch import nn
+
+def counts():
+    budget = stowage.report()["budget"]
+    return [budget[name] for name in ("evictions", "restores", "recomputed_ops")]
+
+def chain(x, layers):
+    for layer in layers:
+        x = layer(x)
+        yield x
+
+layers = [layer for _ in range(12) for layer in (nn.Linear(256, 256).cuda(), nn.GELU())]
+data = torch.zeros(16384, 256).cuda()
+with torch.no_grad():
+    kept = list(chain(data, layers))
+assert counts()[0] > 0 and counts()[1] == 0
+del kept[8:]
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph), torch.no_grad():
+    before = counts()
+    sum(x[::64].sum() for x in kept)
+    assert counts() == before
+assert before[1] > 0, "what was away is back before the capture begins"
+
+model = nn.Sequential(*(layer for _ in range(8) for layer in (nn.Linear(256, 256), nn.GELU(), nn.Dropout(0.1)))).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), capturable=True)
+
+def train(x):
+    optimizer.zero_grad(set_to_none=False)
+    model(x).square().sum().backward()
+    optimizer.step()
+
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    train(data[:1024])
+torch.cuda.current_stream().wait_stream(side)
+for _ in range(3):
+    train(data[:8192])
+step = torch.cuda.CUDAGraph()
+with torch.cuda.graph(step):
+    before = counts()
+    train(data[:1024])
+    assert counts() == before
+for _ in range(3):
+    graph.replay()
+    step.replay()
+    train(data[:8192])
+assert counts()[0] > before[0] and counts()[2] > before[2], "training went on under the budget"
+"""
+
+
+def test_graphs_are_captured_and_launched_beside_evictions():
+    """The device looks at each address that a graph holds whenever it is launched, and refuses what breaks a capture."""
+    done = process("-c", CAPTURE, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="300MiB")
+    assert done.returncode == 0 and done.stderr == "", done.stderr

@@ -75,12 +75,63 @@ TEST_F(ApiStream, ACopyFromPinnedMemoryDoesNotWaitAndAPageableOneDoes) {
   cudaFreeHost(pinned);
 }
 
-TEST_F(ApiStream, DeadHandlesAndCaptureAreRefused) {
+TEST_F(ApiStream, DeadHandlesAreRefused) {
   EXPECT_EQ(cudaStreamSynchronize(reinterpret_cast<cudaStream_t>(0x1234)), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventQuery(reinterpret_cast<cudaEvent_t>(0x1234)), cudaErrorInvalidResourceHandle);
-  EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaErrorNotSupported);
   cudaIpcMemHandle_t handle;
   EXPECT_EQ(cudaIpcGetMemHandle(&handle, nullptr), cudaErrorNotSupported);
+}
+
+TEST_F(ApiStream, ACapturingStreamDoesNothingUntilItsGraphIsLaunched) {
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported);
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaErrorIllegalState);
+  for (int at = 0; at < 10; ++at) launch(stream_);
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  cudaGraph_t none = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &none), cudaErrorIllegalState);
+  EXPECT_EQ(cudaStreamQuery(stream_), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST_F(ApiStream, AGraphIsDoneAsAWhole) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t made = nullptr;
+  std::size_t nodes = 0;
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  for (int at = 0; at < 10; ++at) launch(stream_);
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &nodes), cudaSuccess);
+  EXPECT_EQ(nodes, 10U);
+  ASSERT_EQ(cudaGraphInstantiateWithFlags(&made, graph, 0), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphLaunch(made, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream_), cudaErrorNotReady);
+  EXPECT_EQ(cudaGraphExecDestroy(made), cudaSuccess);
+}
+
+TEST_F(ApiStream, WaitingWhileAStreamCapturesBreaksTheCapture) {
+  cudaGraph_t graph = nullptr;
+  for (const auto& breaking : {+[](cudaStream_t stream) { return cudaStreamSynchronize(stream); },
+                               +[](cudaStream_t) { return cudaDeviceSynchronize(); }}) {
+    ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+    EXPECT_EQ(breaking(stream_), cudaErrorStreamCaptureUnsupported);
+    EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  }
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST_F(ApiStream, ACaptureEndsWithItsStream) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 TEST_F(ApiStream, HostFunctionsRunInOrder) {

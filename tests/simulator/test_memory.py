@@ -119,17 +119,11 @@ def test_two_devices_have_memory_and_clocks_of_their_own(simulate):
     """, STOWAGE_SIM_DEVICES=2, STOWAGE_SIM_MEMORY="160MiB")
 
 
-def test_profiler_and_graph_capture_do_not_crash(simulate):
+def test_profiler_does_not_crash(simulate):
     simulate("""
         with torch.profiler.profile(profile_memory=True) as profile:
             train(nn.Linear(8, 8), lambda m: m(torch.empty(2, 8, device="cuda")).sum())
         assert any(e.key == "aten::addmm" for e in profile.key_averages())
-        try:
-            with torch.cuda.graph(torch.cuda.CUDAGraph()):
-                pass
-            raise SystemExit("captured")
-        except RuntimeError as error:
-            assert "not supported" in str(error), error
     """)
 
 
