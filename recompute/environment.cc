@@ -6,70 +6,76 @@
 namespace stowage::recompute {
 namespace {
 
-at::Float32Backend backend_of(ProductSetting setting) {
-  return setting.cuda ? at::Float32Backend::CUDA : at::Float32Backend::MKLDNN;
+at::Float32Backend backend_of(Obeyed obeyed) {
+  return obeyed.cuda ? at::Float32Backend::CUDA : at::Float32Backend::MKLDNN;
 }
 
-at::Float32Op op_of(ProductSetting setting) {
-  if (setting.products == Products::kConvolution) return at::Float32Op::CONV;
-  return setting.products == Products::kRecurrent ? at::Float32Op::RNN : at::Float32Op::MATMUL;
+at::Float32Op op_of(Obeyed obeyed) {
+  if (obeyed.products == Products::kConvolution) return at::Float32Op::CONV;
+  return obeyed.products == Products::kRecurrent ? at::Float32Op::RNN : at::Float32Op::MATMUL;
 }
 
-at::Float32Precision precision_of(ProductSetting setting) {
-  return at::globalContext().float32Precision(backend_of(setting), op_of(setting));
+at::Float32Precision precision_of(Obeyed obeyed) {
+  return at::globalContext().float32Precision(backend_of(obeyed), op_of(obeyed));
 }
 
-// By inheritance from a more general setting where that gives it, so that what is inherited stays inherited.
+// By inheritance from a more general obeyed where that gives it, so that what is inherited stays inherited.
 // None at all is as exact as IEEE.
-void set_precision(ProductSetting setting, at::Float32Precision wanted) {
+void set_precision(Obeyed obeyed, at::Float32Precision wanted) {
   constexpr at::Float32Precision kInherited = at::Float32Precision::NONE;
   const auto set = [&](at::Float32Precision to) {
-    if (precision_of(setting) != wanted)
-      at::globalContext().setFloat32Precision(backend_of(setting), op_of(setting), to);
+    if (precision_of(obeyed) != wanted)
+      at::globalContext().setFloat32Precision(backend_of(obeyed), op_of(obeyed), to);
   };
   set(kInherited);
   set(wanted == kInherited ? at::Float32Precision::IEEE : wanted);
 }
 
-void change(const Environment& from, const Environment& to, ProductSetting setting) {
+void change(const Environment& from, const Environment& to, Obeyed obeyed) {
   at::Context& context = at::globalContext();
   if (to.threads != from.threads) at::set_num_threads(to.threads);
   if (to.default_type != from.default_type)
     c10::set_default_dtype(c10::scalarTypeToTypeMeta(to.default_type));
   context.setDeterministicAlgorithms(to.deterministic, to.deterministic_warns);
-  context.setUserEnabledMkldnn(to.mkldnn);
-  context.setDeterministicMkldnn(to.deterministic_mkldnn);
-  context.setUserEnabledCuDNN(to.cudnn);
-  context.setDeterministicCuDNN(to.deterministic_cudnn);
-  context.setBenchmarkCuDNN(to.benchmark_cudnn);
-  if (setting.products != Products::kNone) set_precision(setting, to.precision);
+  if (obeyed.cuda) {
+    context.setUserEnabledCuDNN(to.library);
+    context.setDeterministicCuDNN(to.deterministic_library);
+    context.setBenchmarkCuDNN(to.benchmarks);
+  } else {
+    context.setUserEnabledMkldnn(to.library);
+    context.setDeterministicMkldnn(to.deterministic_library);
+  }
+  if (obeyed.products != Products::kNone) set_precision(obeyed, to.precision);
 }
 
 }  // namespace
 
-Environment Environment::present(ProductSetting setting) {
+Environment Environment::present(Obeyed obeyed) {
   const at::Context& context = at::globalContext();
   Environment now;
   now.threads = at::get_num_threads();
   now.default_type = c10::get_default_dtype_as_scalartype();
   now.deterministic = context.deterministicAlgorithms();
   now.deterministic_warns = context.deterministicAlgorithmsWarnOnly();
-  now.mkldnn = context.userEnabledMkldnn();
-  now.deterministic_mkldnn = context.deterministicMkldnn();
-  now.cudnn = context.userEnabledCuDNN();
-  now.deterministic_cudnn = context.deterministicCuDNN();
-  now.benchmark_cudnn = context.benchmarkCuDNN();
-  if (setting.products != Products::kNone) now.precision = precision_of(setting);
+  if (obeyed.cuda) {
+    now.library = context.userEnabledCuDNN();
+    now.deterministic_library = context.deterministicCuDNN();
+    now.benchmarks = context.benchmarkCuDNN();
+  } else {
+    now.library = context.userEnabledMkldnn();
+    now.deterministic_library = context.deterministicMkldnn();
+  }
+  if (obeyed.products != Products::kNone) now.precision = precision_of(obeyed);
   return now;
 }
 
-UnderEnvironment::UnderEnvironment(const Environment& wanted, ProductSetting setting)
-    : wanted_(wanted), setting_(setting), before_(Environment::present(setting)) {
-  if (before_ != wanted_) change(before_, wanted_, setting_);
+UnderEnvironment::UnderEnvironment(const Environment& wanted, Obeyed obeyed)
+    : wanted_(wanted), obeyed_(obeyed), before_(Environment::present(obeyed)) {
+  if (before_ != wanted_) change(before_, wanted_, obeyed_);
 }
 
 UnderEnvironment::~UnderEnvironment() {
-  if (before_ != wanted_) change(wanted_, before_, setting_);
+  if (before_ != wanted_) change(wanted_, before_, obeyed_);
 }
 
 }  // namespace stowage::recompute

@@ -17,8 +17,8 @@
 
 namespace stowage::recompute {
 
-/// Which setting of float32 products an op obeys.
-struct ProductSetting {
+/// What an op obeys: the settings of the CPU or of CUDA, and which of float32 products.
+struct Obeyed {
   Products products = Products::kNone;
   bool cuda = false;
 };
@@ -29,28 +29,26 @@ struct Environment {
   at::Float32Precision precision = at::Float32Precision::NONE;  ///< of what the op obeys
   bool deterministic = false;
   bool deterministic_warns = false;
-  bool mkldnn = false;
-  bool deterministic_mkldnn = false;
-  bool cudnn = false;
-  bool deterministic_cudnn = false;
-  bool benchmark_cudnn = false;
+  bool library = false;  ///< oneDNN or cuDNN may be used
+  bool deterministic_library = false;
+  bool benchmarks = false;  ///< cuDNN's choice of kernels
 
-  /// Those that hold now for an op that obeys `setting`.
-  static Environment present(ProductSetting setting);
+  /// Those that hold now for an op that obeys `obeyed`.
+  static Environment present(Obeyed obeyed);
   bool operator==(const Environment&) const = default;
 };
 
 /// While it lives `wanted` holds, after that what held before.
 class UnderEnvironment {
  public:
-  UnderEnvironment(const Environment& wanted, ProductSetting setting);
+  UnderEnvironment(const Environment& wanted, Obeyed obeyed);
   UnderEnvironment(const UnderEnvironment&) = delete;
   UnderEnvironment& operator=(const UnderEnvironment&) = delete;
   ~UnderEnvironment();
 
  private:
   const Environment& wanted_;
-  const ProductSetting setting_;
+  const Obeyed obeyed_;
   const Environment before_;
 };
 

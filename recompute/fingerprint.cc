@@ -113,9 +113,8 @@ void add_tensor(Chains& chains, const Seen& seen) {
 void add_environment(Chains& chains, const Environment& environment) {
   std::uint32_t flags = 0;
   for (const bool flag :
-       {environment.deterministic, environment.deterministic_warns, environment.mkldnn,
-        environment.deterministic_mkldnn, environment.cudnn, environment.deterministic_cudnn,
-        environment.benchmark_cudnn, c10::GradMode::is_enabled()})
+       {environment.deterministic, environment.deterministic_warns, environment.library,
+        environment.deterministic_library, environment.benchmarks, c10::GradMode::is_enabled()})
     flags = flags << 1u | (flag ? 1u : 0u);
   flags = flags << 8u | static_cast<std::uint8_t>(environment.precision);
   flags = flags << 8u | static_cast<std::uint8_t>(environment.default_type);

@@ -46,7 +46,7 @@ Geometry geometry_of(const Seen& seen) {
 
 }  // namespace
 
-ProductSetting Kind::product_setting() const { return {op->products, cuda}; }
+Obeyed Kind::obeyed() const { return {op->products, cuda}; }
 
 void Kind::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
   if (cuda) {

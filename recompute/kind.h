@@ -67,7 +67,7 @@ struct Kind : Counted<Kind> {
   bool grad_mode = true;
   bool cuda = false;  ///< some of its tensors are there
 
-  [[nodiscard]] ProductSetting product_setting() const;
+  [[nodiscard]] Obeyed obeyed() const;
 
   /// Takes in that a call took `ns` and made storages of `made_bytes`. After a few calls nothing changes any
   /// more.

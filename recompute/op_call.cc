@@ -36,6 +36,31 @@ bool has_names(const Tensor& tensor) {
 
 bool on_served_device(const at::TensorBase& tensor) { return tensor.is_cpu() || tensor.is_cuda(); }
 
+// The keys of nearly all tensors: dense, of one device, no bits that change how memory is read.
+constexpr c10::DispatchKeySet ordinary_keys(c10::DispatchKey device, c10::DispatchKey autograd,
+                                            c10::DispatchKey autocast) {
+  return c10::DispatchKeySet({device, c10::DispatchKey::ADInplaceOrView, autograd, autocast});
+}
+constexpr c10::DispatchKeySet kOrdinaryOnCpu =
+    ordinary_keys(c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU);
+constexpr c10::DispatchKeySet kOrdinaryOnCuda =
+    ordinary_keys(c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA, c10::DispatchKey::AutocastCUDA);
+
+// What can be told of most tensors by their keys alone.
+bool is_ordinary(const at::TensorBase& tensor) {
+  return tensor.key_set() == kOrdinaryOnCpu || tensor.key_set() == kOrdinaryOnCuda;
+}
+
+bool has_memory_of_its_own(const at::TensorBase& tensor) {
+  return is_ordinary(tensor) || (has_plain_memory(tensor) && on_served_device(tensor));
+}
+
+// True if an op that reads it reads what its storage holds, by its geometry, and nothing else.
+bool shows_plain_memory(const at::TensorBase& tensor) {
+  return is_ordinary(tensor) ||
+         (has_memory_of_its_own(tensor) && !has_names(tensor) && !tensor.is_inference());
+}
+
 // A parameter or another tensor that the user asked gradients for.
 bool is_parameter(const at::TensorBase& tensor) { return tensor.requires_grad() && tensor.is_leaf(); }
 
@@ -43,6 +68,14 @@ bool is_parameter(const at::TensorBase& tensor) { return tensor.requires_grad() 
 bool shows_all(const at::TensorBase& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0 &&
          static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();
+}
+
+// One that only warns of what does not repeat runs it.
+bool repeats(const OpTraits& op) {
+  if (op.unrepeatable) return false;
+  const at::Context& context = at::globalContext();
+  return !op.unrepeatable_kernel ||
+         (context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly());
 }
 
 at::Generator generator_of(c10::ArrayRef<c10::IValue> arguments, c10::Device device) {
@@ -139,7 +172,7 @@ void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
 }
 
 void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains) {
-  if (!has_plain_memory(tensor) || !on_served_device(tensor) || has_names(tensor) || tensor.is_inference()) {
+  if (!shows_plain_memory(tensor)) {
     hidden_ = true;
     if (!tensor.has_storage() || !on_served_device(tensor)) return;
   }
@@ -197,10 +230,7 @@ void OpCall::pin_what_is_unsafe() {
 }
 
 bool OpCall::may_record() const {
-  const at::Context& context = at::globalContext();  // one that only warns runs what does not repeat
-  const bool deterministic = context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly();
-  const bool repeats = !traits_.unrepeatable && (!traits_.unrepeatable_kernel || deterministic);
-  if (!plain_ || !traits_.trusted || traits_.factory || traits_.resizes || !repeats) return false;
+  if (!plain_ || !traits_.trusted || traits_.factory || traits_.resizes || !repeats(traits_)) return false;
   if (hidden_ || opaque_depth() > 0 || unseen_op_runs() || c10::InferenceMode::is_enabled()) return false;
   return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
     if (use.record->exposed) return false;
@@ -291,7 +321,7 @@ void OpCall::add_results(c10::ArrayRef<c10::IValue> results) {
 }
 
 void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element) {
-  if (!has_plain_memory(tensor) || !on_served_device(tensor)) {
+  if (!has_memory_of_its_own(tensor)) {
     hidden_ = true;
     return;
   }

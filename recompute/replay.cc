@@ -95,7 +95,7 @@ std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::St
                                               all_above_kernels());
   const Kind& kind = *recipe.kind;
   const c10::AutoGradMode grad_mode(kind.grad_mode);
-  const UnderEnvironment environment(kind.environment, kind.product_setting());
+  const UnderEnvironment environment(kind.environment, kind.obeyed());
   std::vector<at::Tensor> tensors;
   for (std::size_t i = 0; i < kind.tensors.size(); ++i)
     tensors.push_back(tensor_of(kind.tensors[i], recipe.inputs[i], storages[i]));

@@ -19,9 +19,8 @@ def precision(backend: str, op: str) -> str:
 
 
 def switches() -> dict:
-    return {"mkldnn": backends.mkldnn.enabled, "cudnn": backends.cudnn.enabled, "type": torch.get_default_dtype(),
-            "deterministic": (torch.are_deterministic_algorithms_enabled(), backends.cudnn.deterministic),
-            "threads": torch.get_num_threads()}
+    return {"mkldnn": backends.mkldnn.enabled, "type": torch.get_default_dtype(), "threads": torch.get_num_threads(),
+            "deterministic": torch.are_deterministic_algorithms_enabled()}
 
 
 def settings() -> dict:
@@ -43,7 +42,7 @@ def torch_as_before():
     torch.set_float32_matmul_precision("highest")
     for backend in ("cuda", "mkldnn"):
         torch._C._set_fp32_precision_setter(backend, "matmul", "none")
-    backends.mkldnn.enabled = backends.cudnn.enabled = True
+    backends.mkldnn.enabled = True
     torch.set_default_dtype(torch.float32)
     torch.set_num_threads(1)
     assert settings() == before
@@ -67,7 +66,6 @@ CHANGES: dict[str, Callable[[], None]] = {
     "exactness of one backend": lambda: setattr(backends.mkldnn.matmul, "fp32_precision", "bf16"),
     "exactness of all": lambda: setattr(backends, "fp32_precision", "tf32"),
     "no oneDNN": lambda: setattr(backends.mkldnn, "enabled", False),
-    "no cuDNN": lambda: setattr(backends.cudnn, "enabled", False),
     "default type": lambda: torch.set_default_dtype(torch.float64),
     "threads": lambda: torch.set_num_threads(2),
 }
