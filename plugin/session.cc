@@ -49,7 +49,7 @@ Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& 
     : port(device_port),
       settings(chosen),
       info(device_port.describe()),
-      budget(chosen.budget, device_port.ledger(), info.device, info.device_memory,
+      budget(chosen.budget, device_port.ledger(), {info.device, info.device_index}, info.device_memory,
              std::chrono::milliseconds(chosen.plan_wait_ms)),
       serving(hot.serving),
       owner(hot.owner),

@@ -30,6 +30,7 @@ typedef struct stowage_evictable {
   void* context;                 /* handed to the callbacks */
   int (*evict)(void* context);   /* gives the bytes back to the allocator; nonzero if it did */
   int (*restore)(void* context); /* takes the bytes and fills them; nonzero if it did */
+  int device_index;              /* which of that type; the CPU has no other than 0 */
 } stowage_evictable;
 
 /* Registers a buffer that is resident now. Its id, or -1 if a callback is missing or bytes is 0. */

@@ -15,6 +15,10 @@ double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t 
   return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
 }
 
+bool lies_at(const c10::Device& device, Place place) {
+  return place.covers(static_cast<int>(device.type()), device.index());
+}
+
 }  // namespace
 
 // Goes down from evicted values through what is not there either: whoever is there at the end of such a way
@@ -72,21 +76,20 @@ double Evictor::cost_ns(Value& value, double enough) {
   return sum;
 }
 
-std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, int device_type,
-                                                    std::uint64_t now) {
+std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, Place place, std::uint64_t now) {
   std::vector<Candidate> found;
   book_.for_each([&](StorageRecord& record) {
     if (record.bytes < smallest || !Residency::may_evict(record)) return;
-    if (static_cast<int>(record.address->device_type()) != device_type) return;
+    if (!lies_at(record.address->device(), place)) return;
     found.push_back({&record, nullptr, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
                      record.bytes, record.serial});
   });
   residency_.for_each_spare([&](const Residency::Spare& spare) {
-    if (static_cast<int>(spare.value->anchor.device_type()) != device_type) return;
+    if (!lies_at(spare.value->anchor.device(), place)) return;
     found.push_back({nullptr, spare.value.get(), nullptr, 0,
                      bytes_by_staleness(spare.bytes, now, spare.last_use), spare.bytes, 0});
   });
-  foreign_.for_each_evictable(device_type, [&](ForeignBuffer& buffer) {
+  foreign_.for_each_evictable(place, [&](ForeignBuffer& buffer) {
     const double weight = bytes_by_staleness(buffer.owner.bytes, now, buffer.last_use);
     found.push_back({nullptr, nullptr, &buffer, static_cast<double>(buffer.owner.restore_ns) / weight, weight,
                      buffer.owner.bytes, 0});
@@ -116,13 +119,13 @@ bool Evictor::evict(const Candidate& candidate) {
 // An eviction makes others only dearer, as what they start from or what starts from them is away. So a score
 // that was right once is a lower bound later, and the candidate with the least is the right one if its score
 // still holds when it is taken.
-std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, int device_type,
+std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, Place place,
                                  std::uint64_t now) {
   const auto later = [](const Candidate& a, const Candidate& b) {
     return a.score != b.score ? a.score > b.score : a.serial > b.serial;
   };
   note_consumers();
-  std::vector<Candidate> heap = candidates(smallest, device_type, now);
+  std::vector<Candidate> heap = candidates(smallest, place, now);
   std::make_heap(heap.begin(), heap.end(), later);
   std::uint64_t freed = 0;
   while (freed < bytes && !heap.empty()) {
@@ -146,7 +149,7 @@ std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, in
   return freed;
 }
 
-bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, int device_type, std::uint64_t now,
+bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
                           std::span<const FreeRange> free) {
   struct Owned {
     Piece piece;
@@ -155,7 +158,7 @@ bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, int devic
   std::vector<Owned> owned;
   for (const FreeRange& range : free) owned.push_back({{range.begin, range.end, 0, true}, nullptr});
   note_consumers();
-  for (const Candidate& candidate : candidates(smallest, device_type, now)) {
+  for (const Candidate& candidate : candidates(smallest, place, now)) {
     if (candidate.record == nullptr) continue;  // where it lies is not known
     const double cost = score(candidate, std::numeric_limits<double>::infinity());
     const auto begin = reinterpret_cast<std::uintptr_t>(candidate.record->data);

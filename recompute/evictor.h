@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "recompute/foreign_buffers.h"
+#include "recompute/place.h"
 #include "recompute/recompute.h"
 #include "recompute/residency.h"
 
@@ -26,9 +27,9 @@ class Evictor {
 
   /// Evicts until `bytes` were freed or nothing is left; returns what was freed. `now`: the number of the
   /// present op.
-  std::uint64_t make_room(std::uint64_t bytes, std::uint64_t smallest, int device_type, std::uint64_t now);
+  std::uint64_t make_room(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now);
   /// Evicts one contiguous window; see Runtime::make_contiguous_room.
-  bool make_window(std::uint64_t bytes, std::uint64_t smallest, int device_type, std::uint64_t now,
+  bool make_window(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
                    std::span<const FreeRange> free);
   /// Evicts about half of what may be evicted, chosen by seed, op and storage.
   void evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now);
@@ -45,7 +46,7 @@ class Evictor {
     std::uint64_t serial;
   };
   bool evict(const Candidate& candidate);
-  std::vector<Candidate> candidates(std::uint64_t smallest, int device_type, std::uint64_t now);
+  std::vector<Candidate> candidates(std::uint64_t smallest, Place place, std::uint64_t now);
   double score(const Candidate& candidate, double enough);
   void note_consumers();
   void note_consumer(Value& evicted, std::uint64_t stamp);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "recompute/evictable.h"
+#include "recompute/place.h"
 
 namespace stowage::recompute {
 
@@ -27,24 +28,28 @@ class ForeignBuffers {
   void done(std::int64_t id);
   void remove(std::int64_t id) { buffers_.erase(id); }
 
-  /// Calls `visit` with each buffer that may be evicted on this kind of device.
+  /// Calls `visit` with each buffer that may be evicted there.
   template <class Visit>
-  void for_each_evictable(int device_type, Visit visit) {
+  void for_each_evictable(Place place, Visit visit) {
     for (auto& [id, buffer] : buffers_) {
-      if (!buffer.evicted && buffer.uses == 0 && buffer.owner.device_type == device_type) visit(buffer);
+      if (!buffer.evicted && buffer.uses == 0 && lies_at(buffer, place)) visit(buffer);
     }
   }
-  /// Calls `visit` with each that is there on this kind of device.
+  /// Calls `visit` with each that is there.
   template <class Visit>
-  void for_each_resident(int device_type, Visit visit) const {
+  void for_each_resident(Place place, Visit visit) const {
     for (const auto& [id, buffer] : buffers_) {
-      if (!buffer.evicted && buffer.owner.device_type == device_type) visit(buffer);
+      if (!buffer.evicted && lies_at(buffer, place)) visit(buffer);
     }
   }
   /// False if the owner would not.
   static bool evict(ForeignBuffer& buffer);
 
  private:
+  static bool lies_at(const ForeignBuffer& buffer, Place place) {
+    return place.covers(buffer.owner.device_type, buffer.owner.device_index);
+  }
+
   std::map<std::int64_t, ForeignBuffer> buffers_;
   std::int64_t next_id_ = 1;
 };

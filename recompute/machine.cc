@@ -9,7 +9,7 @@ constexpr std::uint64_t kGuardFloorNs = 2'000'000'000;  // recomputation below t
 }  // namespace
 
 bool Machine::thrashes() const {
-  const std::uint64_t replay_ns = residency.counts().replay_ns - window_replay_ns;
+  const std::uint64_t replay_ns = residency.counts().replay_cost_ns - window_replay_ns;
   return replay_ns > kGuardFloorNs &&
          static_cast<double>(replay_ns) > options.thrash_limit * static_cast<double>(window_ops_ns);
 }
@@ -27,7 +27,7 @@ void Machine::tick(std::size_t made) {
   if (op_number - window_began < kWindow) return;
   window_began = op_number;
   window_ops_ns = 0;
-  window_replay_ns = residency.counts().replay_ns;
+  window_replay_ns = residency.counts().replay_cost_ns;
 }
 
 Machine& machine() {

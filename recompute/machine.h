@@ -27,8 +27,8 @@ struct Machine {
   std::uint64_t op_number = 0;
   std::uint64_t iteration_began = 0;   ///< number of its first op
   std::uint64_t window_began = 0;      ///< number of an op
-  std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began
-  std::uint64_t window_replay_ns = 0;  ///< Residency's total when the window began
+  std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began; modelled on CUDA
+  std::uint64_t window_replay_ns = 0;  ///< replay_cost_ns when the window began
   bool joins_expected = false;         ///< no thread needs to be looked out for
   std::atomic<bool> on{false};
 

@@ -9,7 +9,6 @@
 namespace stowage::recompute {
 namespace {
 
-constexpr std::uint64_t kLaunchNs = 5'000;
 constexpr double kBytesPerNs = 1'000;         // 1 TB/s
 constexpr double kFlopsPerNs = 20'000;        // 20 TFLOP/s
 constexpr double kBackwardOfAttention = 2.5;  // five products where the forward pass has two

@@ -12,6 +12,9 @@
 
 namespace stowage::recompute {
 
+/// The least that a kernel costs.
+constexpr std::uint64_t kLaunchNs = 5'000;
+
 /// In ns, above 0. `made_bytes`: of the storages that the op makes.
 std::uint64_t modelled_cost_ns(const Kind& kind, std::uint64_t made_bytes);
 

@@ -11,6 +11,7 @@
 
 #include "core/check.h"
 #include "recompute/argument.h"
+#include "recompute/modelled_cost.h"
 #include "recompute/thread_watch.h"
 
 namespace stowage::recompute {
@@ -278,13 +279,21 @@ void OpCall::announce_writes() {
   }
 }
 
+// What the thrash guard counts the op with: on CUDA what its size or, without a recipe, its launch costs.
+std::uint64_t OpCall::guard_cost_ns(std::uint64_t took_ns) const {
+  if (recipe_) return recipe_->kind->cuda ? recipe_->kind->cost_ns() : took_ns;
+  const bool cuda = std::any_of(uses_.begin(), uses_.end(), [](const Use& use) {
+    return use.record->alive() && use.record->address->device_type() == c10::kCUDA;
+  });
+  return cuda ? kLaunchNs : took_ns;
+}
+
 void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   const std::uint64_t took_ns = now_ns() - started_ns_;
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
   ended_ = true;
   if (plain_ && traits_.trusted) {
     machine_.counters.ops_ns += took_ns;
-    machine_.window_ops_ns += took_ns;
   }
   add_results(results);
   if (recipe_) {
@@ -293,6 +302,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
     recipe_->kind->note_cost(took_ns, made_bytes);
     ++machine_.counters.recorded;
   }
+  if (plain_ && traits_.trusted) machine_.window_ops_ns += guard_cost_ns(took_ns);
   renew_written();
   if (machine_.steps.on()) {
     const std::uint64_t costs_ns = recipe_ ? recipe_->kind->cost_ns() : took_ns;

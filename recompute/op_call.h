@@ -55,6 +55,7 @@ class OpCall {
   Input input_of(const Use& use);
   void announce_writes();
   void add_results(c10::ArrayRef<c10::IValue> results);
+  [[nodiscard]] std::uint64_t guard_cost_ns(std::uint64_t took_ns) const;
   void add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element);
   void renew_written();
   Ref<Value> new_value(bool written, std::uint32_t index, std::int32_t element, std::uint64_t bytes);

@@ -38,7 +38,8 @@ struct Options {
   /// Tests: every `forced_every` ops, each evictable storage is evicted with probability 1/2. 0: never.
   std::uint32_t forced_every = 0;
   std::uint64_t forced_seed = 0;
-  /// No more is evicted when recomputation took more than this many times the time of the job's own ops.
+  /// No more is evicted when recomputation took more than this many times the time of the job's own ops. On
+  /// CUDA both are computed from sizes, so that it is the same in each iteration and on every rank.
   double thrash_limit = 3.0;
 };
 
@@ -84,11 +85,11 @@ class Runtime {
   /// is brought back; looking out costs each op about a microsecond.
   static void expect_joins(bool all_join);
 
-  /// An allocation of `bytes` on `device_type` (c10::DeviceType as a number: 0 CPU, 1 CUDA) would exceed the
-  /// budget: evicts, cheapest first, until at least `bytes` are free or nothing is left. True if anything was
-  /// freed: then look again. False: nothing is evictable, the thrash guard holds, or the runtime is not
-  /// installed.
-  static bool make_room(Bytes bytes, int device_type) noexcept;
+  /// An allocation of `bytes` on a device (c10::DeviceType as a number: 0 CPU, 1 CUDA; which of them, or -1
+  /// for all of that type) would exceed the budget: evicts there, cheapest first, until at least `bytes` are
+  /// free or nothing is left. True if anything was freed: then look again. False: nothing is evictable, the
+  /// thrash guard holds, or the runtime is not installed.
+  static bool make_room(Bytes bytes, int device_type, int device_index = -1) noexcept;
   /// As make_room, for an arena: frees one contiguous window of at least `bytes` made of `free` ranges and
   /// evictable storages, the cheapest such. `free`: ascending, disjoint. False: no such window; nothing was
   /// evicted.
@@ -96,7 +97,7 @@ class Runtime {
 
   /// A sentence for an out-of-memory error: what is pinned, what has no recipe, what is in use, and which
   /// budget would do for `bytes` more when `held` bytes are held now.
-  static std::string explain_shortage(Bytes bytes, Bytes held, int device_type);
+  static std::string explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index = -1);
 
   /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they
   /// stay for good), so that recipes do not reach across iterations; else only what is dead is forgotten.

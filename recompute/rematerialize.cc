@@ -144,7 +144,9 @@ void Residency::run(Plan& plan, std::size_t step) {
   std::vector<c10::Storage> inputs = inputs_of(plan, recipe);
   const std::uint64_t begin = now_ns();
   std::vector<c10::Storage> made = replay(recipe, inputs);
-  counts_.replay_ns += now_ns() - begin;
+  const std::uint64_t took_ns = now_ns() - begin;
+  counts_.replay_ns += took_ns;
+  counts_.replay_cost_ns += recipe.kind->cuda ? recipe.kind->cost_ns() : took_ns;
   ++counts_.replays;
   inputs.clear();
   deliver(plan, recipe, made);

@@ -30,7 +30,8 @@ struct ResidencyCounts {
   std::uint64_t evictions = 0;
   std::uint64_t restores = 0;
   std::uint64_t replays = 0;
-  std::uint64_t replay_ns = 0;
+  std::uint64_t replay_ns = 0;       ///< host time
+  std::uint64_t replay_cost_ns = 0;  ///< on CUDA the modelled time, elsewhere host time
   std::uint64_t evicted_bytes = 0;
   std::uint64_t evicted_total = 0;
 };

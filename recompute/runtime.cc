@@ -64,11 +64,12 @@ struct Holdings {
   [[nodiscard]] std::uint64_t sum() const { return pinned + leaves + locked + small + evictable + foreign; }
 };
 
-Holdings holdings(Machine& all, int device_type) {
+Holdings holdings(Machine& all, Place place) {
   Holdings held;
   all.book.for_each([&](StorageRecord& record) {
     if (record.evicted || !record.alive()) return;
-    if (static_cast<int>(record.address->device_type()) != device_type) return;
+    const c10::Device device = record.address->device();
+    if (!place.covers(static_cast<int>(device.type()), device.index())) return;
     if (Residency::may_evict(record))
       return void((record.bytes < all.options.smallest.value() ? held.small : held.evictable) +=
                   record.bytes);
@@ -76,7 +77,7 @@ Holdings holdings(Machine& all, int device_type) {
      : record.pinned || record.exposed ? held.pinned
                                        : held.leaves) += record.bytes;
   });
-  all.foreign.for_each_resident(device_type, [&](const ForeignBuffer& buffer) {
+  all.foreign.for_each_resident(place, [&](const ForeignBuffer& buffer) {
     (buffer.uses > 0 || buffer.refused ? held.foreign : held.evictable) += buffer.owner.bytes;
   });
   return held;
@@ -116,23 +117,24 @@ void Runtime::uninstall() {
 
 bool Runtime::installed() noexcept { return machine().on.load(); }
 
-bool Runtime::make_room(Bytes bytes, int device_type) noexcept {
+bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept {
   return search_room([&](Machine& all) {
-    return all.evictor.make_room(bytes.value(), all.options.smallest.value(), device_type, all.op_number) > 0;
+    return all.evictor.make_room(bytes.value(), all.options.smallest.value(), {device_type, device_index},
+                                 all.op_number) > 0;
   });
 }
 
 bool Runtime::make_contiguous_room(Bytes bytes, int device_type, std::span<const FreeRange> free) noexcept {
   return search_room([&](Machine& all) {
-    return all.evictor.make_window(bytes.value(), all.options.smallest.value(), device_type, all.op_number,
+    return all.evictor.make_window(bytes.value(), all.options.smallest.value(), {device_type}, all.op_number,
                                    free);
   });
 }
 
-std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type) {
+std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index) {
   Machine& all = machine();
   const Lock lock(all.mutex);
-  const Holdings known = holdings(all, device_type);
+  const Holdings known = holdings(all, {device_type, device_index});
   const std::uint64_t other = held.value() - std::min(held.value(), known.sum());
   const std::uint64_t needed = held.value() - std::min(held.value(), known.evictable) + bytes.value();
   return in_units(bytes.value()) + " more do not fit. Held: " + in_units(held.value()) + ", of these " +

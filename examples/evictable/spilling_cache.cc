@@ -34,7 +34,7 @@ class SpillingCache {
  public:
   SpillingCache(const void* content, std::size_t bytes) : bytes_(bytes), device_(Memory::on_device(bytes)) {
     Memory::copy(device_.get(), content, bytes);
-    const stowage_evictable me{bytes, Memory::kDevice, kRestoreNs, this, &evict, &restore};
+    const stowage_evictable me{bytes, Memory::kDevice, kRestoreNs, this, &evict, &restore, /*device*/ 0};
     id_ = stowage_evictable_add(&me);
   }
   ~SpillingCache() { stowage_evictable_remove(id_); }

@@ -22,7 +22,7 @@ std::uint64_t unplanned_evictions() {
 
 }  // namespace
 
-BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory,
+BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DevicePlace device, Bytes device_memory,
                            std::chrono::milliseconds schedule_wait)
     : budget_(budget),
       ledger_(ledger),

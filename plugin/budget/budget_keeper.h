@@ -45,7 +45,7 @@ class BudgetKeeper {
  public:
   /// `ledger`: null where the device has none; a budget is refused there. `schedule_wait`: where a schedule
   /// is asked for, wait so long for it.
-  BudgetKeeper(const Budget& budget, Ledger* ledger, DeviceKind device, Bytes device_memory,
+  BudgetKeeper(const Budget& budget, Ledger* ledger, DevicePlace device, Bytes device_memory,
                std::chrono::milliseconds schedule_wait);
 
   /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
@@ -96,7 +96,7 @@ class BudgetKeeper {
 
   const Budget budget_;
   Ledger* const ledger_;
-  const DeviceKind device_;
+  const DevicePlace device_;
   const Bytes device_memory_;
   std::atomic<State> state_{State::kNone};
   std::atomic<std::uint64_t> own_peak_{0};

@@ -40,12 +40,18 @@ struct FollowCounts {
   std::uint64_t evictions = 0;   ///< done as the schedule says
 };
 
+/// The device that is short.
+struct DevicePlace {
+  DeviceKind kind = DeviceKind::kCpu;
+  std::uint32_t index = 0;
+};
+
 struct RescueDriver {
   Status (*install)() = nullptr;
   void (*uninstall)() = nullptr;  ///< throws what recomputation throws
   void (*end_iteration)() = nullptr;
-  bool (*make_room)(Bytes bytes, DeviceKind device) = nullptr;  ///< true: something was freed
-  std::string (*explain)(Bytes bytes, Bytes held, DeviceKind device) = nullptr;
+  bool (*make_room)(Bytes bytes, DevicePlace device) = nullptr;  ///< true: something was freed
+  std::string (*explain)(Bytes bytes, Bytes held, DevicePlace device) = nullptr;
   RescueCounts (*counts)() = nullptr;
   // What follows schedules: as recompute/planned.h says.
   void (*note_memory)(std::int64_t delta, std::uint64_t held) = nullptr;  ///< throws nothing

@@ -12,9 +12,10 @@ namespace {
 using recompute::Planned;
 using recompute::Runtime;
 
-int type_of(DeviceKind device) {
-  return static_cast<int>(device == DeviceKind::kCuda ? c10::kCUDA : c10::kCPU);
+int type_of(DevicePlace device) {
+  return static_cast<int>(device.kind == DeviceKind::kCuda ? c10::kCUDA : c10::kCPU);
 }
+int index_of(DevicePlace device) { return static_cast<int>(device.index); }
 
 RescueCounts counts() {
   const recompute::Counters from = Runtime::counters();
@@ -32,24 +33,26 @@ RescueCounts counts() {
   return counts;
 }
 
-constexpr RescueDriver kRuntime{
-    [] { return Runtime::install({}); },
-    &Runtime::uninstall,
-    &Runtime::end_iteration,
-    [](Bytes bytes, DeviceKind device) { return Runtime::make_room(bytes, type_of(device)); },
-    [](Bytes bytes, Bytes held, DeviceKind device) {
-      return Runtime::explain_shortage(bytes, held, type_of(device));
-    },
-    &counts,
-    &Planned::note_memory,
-    &Planned::record_next,
-    &Planned::take_log,
-    [](const Schedule& schedule) { return Planned::follow(schedule); },
-    &Planned::leave,
-    [] {
-      const recompute::DriverCounts from = Planned::counts();
-      return FollowCounts{from.iterations, from.left, from.evictions};
-    }};
+constexpr RescueDriver kRuntime{[] { return Runtime::install({}); },
+                                &Runtime::uninstall,
+                                &Runtime::end_iteration,
+                                [](Bytes bytes, DevicePlace device) {
+                                  return Runtime::make_room(bytes, type_of(device), index_of(device));
+                                },
+                                [](Bytes bytes, Bytes held, DevicePlace device) {
+                                  return Runtime::explain_shortage(bytes, held, type_of(device),
+                                                                   index_of(device));
+                                },
+                                &counts,
+                                &Planned::note_memory,
+                                &Planned::record_next,
+                                &Planned::take_log,
+                                [](const Schedule& schedule) { return Planned::follow(schedule); },
+                                &Planned::leave,
+                                [] {
+                                  const recompute::DriverCounts from = Planned::counts();
+                                  return FollowCounts{from.iterations, from.left, from.evictions};
+                                }};
 
 }  // namespace
 

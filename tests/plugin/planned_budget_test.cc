@@ -33,8 +33,8 @@ void end_iteration() {
 constexpr RescueDriver kFake{[] { return Status(); },
                              [] {},
                              &end_iteration,
-                             [](Bytes, DeviceKind) { return false; },
-                             [](Bytes, Bytes, DeviceKind) { return std::string(); },
+                             [](Bytes, DevicePlace) { return false; },
+                             [](Bytes, Bytes, DevicePlace) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},
                              [] {

@@ -22,8 +22,8 @@ constexpr RescueDriver kFake{[] {
                              },
                              [] { runtime.installed = false; },
                              [] {},
-                             [](Bytes, DeviceKind) { return false; },
-                             [](Bytes, Bytes, DeviceKind) { return std::string("nothing is left"); },
+                             [](Bytes, DevicePlace) { return false; },
+                             [](Bytes, Bytes, DevicePlace) { return std::string("nothing is left"); },
                              [] {
                                RescueCounts counts;
                                counts.evictions = runtime.evictions;

@@ -28,11 +28,11 @@ constexpr RescueDriver kFake{[] {
                              },
                              [] { runtime.installed = false; },
                              [] { runtime.recording = std::exchange(runtime.wanted, false); },
-                             [](Bytes, DeviceKind) {
+                             [](Bytes, DevicePlace) {
                                ++runtime.rooms_asked;
                                return false;
                              },
-                             [](Bytes, Bytes, DeviceKind) { return std::string(); },
+                             [](Bytes, Bytes, DevicePlace) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},
                              [] {

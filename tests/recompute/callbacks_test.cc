@@ -18,7 +18,7 @@ class SpillingCache {
   explicit SpillingCache(std::vector<char> content)
       : bytes_(content.size()), device_(new char[content.size()]) {
     std::memcpy(device_.get(), content.data(), bytes_);
-    const stowage_evictable me{bytes_, 0, 1000, this, &SpillingCache::evict, &SpillingCache::restore};
+    const stowage_evictable me{bytes_, 0, 1000, this, &SpillingCache::evict, &SpillingCache::restore, 0};
     id_ = stowage_evictable_add(&me);
   }
   ~SpillingCache() { stowage_evictable_remove(id_); }
@@ -89,6 +89,35 @@ TEST_F(Callbacks, WhatIsInUseOrOnAnotherDeviceStays) {
   EXPECT_FALSE(Runtime::make_room(Bytes(1), 0));
   stowage_evictable_done(cache.id());
   EXPECT_TRUE(Runtime::make_room(Bytes(1), 0));
+}
+
+struct OnDevice {
+  explicit OnDevice(int index) {
+    const auto evict = [](void* self) { return static_cast<OnDevice*>(self)->away = true, 1; };
+    const auto restore = [](void* self) { return static_cast<OnDevice*>(self)->away = false, 1; };
+    const stowage_evictable me{4096, 1, 1000, this, evict, restore, index};
+    id = stowage_evictable_add(&me);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+  ~OnDevice() { stowage_evictable_remove(id); }
+  std::int64_t id = -1;
+  bool away = false;
+};
+
+TEST_F(Callbacks, RoomIsMadeOnTheDeviceThatIsShort) {
+  OnDevice first(0);
+  OnDevice second(1);
+  EXPECT_FALSE(Runtime::make_room(Bytes(1), 1, 2));
+  EXPECT_TRUE(Runtime::make_room(Bytes(8192), 1, 1));
+  EXPECT_TRUE(second.away);
+  EXPECT_FALSE(first.away);
+  const std::string why = Runtime::explain_shortage(Bytes(1024), Bytes(4096), 1, 0);
+  EXPECT_NE(why.find(" 4 KiB evictable"), std::string::npos) << why;
+  EXPECT_NE(Runtime::explain_shortage(Bytes(1024), Bytes(4096), 1, 1).find(" 0 KiB evictable"),
+            std::string::npos);
+  EXPECT_TRUE(Runtime::make_room(Bytes(1), 1)) << "of any of that type";
+  EXPECT_TRUE(first.away);
 }
 
 TEST_F(Callbacks, AnOwnerMayRefuse) {
