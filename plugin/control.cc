@@ -11,6 +11,7 @@
 #include <string>
 
 #include "plugin/budget/rescue.h"
+#include "plugin/cpu/cpu_adaptor.h"
 #include "plugin/doors.h"
 #include "plugin/finish.h"
 #include "plugin/notice.h"
@@ -177,6 +178,13 @@ int stowage_pin(void* storage) {
 
 int stowage_expose(void* storage) {
   return brought_back([&] { Runtime::expose(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_count(void* storage) {
+  return guarded([&]() -> Status {
+    count_cpu(*static_cast<c10::StorageImpl*>(storage));
+    return {};
+  });
 }
 
 void stowage_enter_opaque() { Runtime::enter_opaque(); }

@@ -43,6 +43,8 @@ STOWAGE_API int stowage_guard_with(int (*place)(int));
 /// is computed from it from now on stays too. 2: there is no memory to bring it back.
 STOWAGE_API int stowage_pin(void* storage);
 STOWAGE_API int stowage_expose(void* storage);
+/// Memory of a c10::StorageImpl from before stowage_enable() counts for the budget from now on.
+STOWAGE_API int stowage_count(void* storage);
 /// Between these calls the thread runs code that may touch memory unseen.
 STOWAGE_API void stowage_enter_opaque(void);
 STOWAGE_API void stowage_leave_opaque(void);

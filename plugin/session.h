@@ -90,6 +90,8 @@ class Session {
   bool make_room_upstream(Bytes bytes);
   /// The sentence for an out-of-memory error where make_room() could not help.
   [[nodiscard]] std::string explain_shortage(Bytes bytes) const;
+  /// It is held to a budget, or will be.
+  [[nodiscard]] bool has_budget() const;
   /// Python's guards are there now: a budget that waited for them is held from here on.
   void guards_placed();
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.

@@ -26,6 +26,8 @@ void Session::guards_placed() {
   state.leave();
 }
 
+bool Session::has_budget() const { return state_->budget.on(); }
+
 bool Session::make_room(Bytes bytes) {
   State& state = *state_;
   if (state.forked.load(std::memory_order_relaxed)) return true;

@@ -41,6 +41,11 @@ class Ledger {
 
   /// Counts bytes that are there already, whatever the limit.
   void take(Bytes bytes) noexcept { note_peaks(held_.fetch_add(bytes.value()) + bytes.value()); }
+  /// Counts bytes that were there before anybody counted: a limit that they exceed is not met any more.
+  void take_found(Bytes bytes) noexcept {
+    take(bytes);
+    if (limited() && held_.load() > limit_.load()) unmet_.store(true);
+  }
   /// Counts them if they fit. The peak hears of them with settle().
   [[nodiscard]] bool try_take(Bytes bytes) noexcept {
     std::uint64_t held = held_.load();

@@ -32,6 +32,7 @@ class CpuAdaptor final : public c10::Allocator {
 
   Status install(const Settings& settings);
   void remove();
+  void count(c10::StorageImpl& storage) const;
   Session* session() const { return installed_.load() ? &latest_.load()->session : nullptr; }
 
  private:
@@ -151,10 +152,18 @@ void CpuAdaptor::remove() {
   port_->release_upstream_cache();
 }
 
+void CpuAdaptor::count(c10::StorageImpl& storage) const {
+  if (!installed_.load() || !latest_.load()->session.has_budget()) return;
+  c10::DataPtr& data = storage._mutable_data_ptr_no_checks();
+  if (!data.device().is_cpu() || data.get() == nullptr || data.get() != data.get_context()) return;
+  if (data.compare_exchange_deleter(upstream_->raw_deleter(), &delete_any)) port_->note_found(data.get());
+}
+
 }  // namespace
 
 Status install_cpu(const Settings& settings) { return adaptor().install(settings); }
 void remove_cpu() { adaptor().remove(); }
+void count_cpu(c10::StorageImpl& storage) { adaptor().count(storage); }
 Session* cpu_session() { return adaptor().session(); }
 
 }  // namespace stowage::plugin

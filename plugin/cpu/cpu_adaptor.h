@@ -2,10 +2,12 @@
 // upstream's.
 //
 // All data is handed out under one constant deleter with context == data, as raw_allocate demands. Data that
-// upstream handed out before the install keeps upstream's deleter. Addresses are aligned to 64 bytes as
-// upstream's are. Thread safety: every member, from any thread. The adaptor is never destroyed: tensors die
-// after static destruction.
+// upstream handed out before the install keeps upstream's deleter, unless count_cpu() takes it in. Addresses
+// are aligned to 64 bytes as upstream's are. Thread safety: every member, from any thread. The adaptor is
+// never destroyed: tensors die after static destruction.
 #pragma once
+
+#include <c10/core/StorageImpl.h>
 
 #include "core/result.h"
 #include "plugin/session.h"
@@ -18,6 +20,9 @@ namespace stowage::plugin {
 Status install_cpu(const Settings& settings);
 /// Puts upstream back. Tensors in the arena stay valid until they are freed.
 void remove_cpu();
+/// Counts the memory of a storage from before the install, if it is upstream's, until it is freed. Nothing
+/// happens without a budget. Requires: the storage lives, and nobody frees or replaces its memory meanwhile.
+void count_cpu(c10::StorageImpl& storage);
 /// The session in place, or nullptr.
 Session* cpu_session();
 

@@ -90,6 +90,8 @@ bool CpuPort::fence_passed(std::uint64_t) { return true; }
 
 void CpuPort::note_taken(void* address) noexcept { ledger_.take(Bytes(malloc_usable_size(address))); }
 
+void CpuPort::note_found(void* address) noexcept { ledger_.take_found(Bytes(malloc_usable_size(address))); }
+
 void CpuPort::note_given_back(void* address) noexcept {
   ledger_.give(Bytes(malloc_usable_size(address)));
   tell(address, false);

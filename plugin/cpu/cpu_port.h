@@ -34,6 +34,8 @@ class CpuPort final : public DevicePort {
   /// for it.
   void note_taken(void* address) noexcept;
   void note_given_back(void* address) noexcept;
+  /// The same for what upstream had given out before there was a session.
+  void note_found(void* address) noexcept;
   /// The most that the heap holds for a request of `bytes`.
   static Bytes most_held(std::size_t bytes) noexcept;
   /// As note_taken, where `reserved` bytes were counted for it before.

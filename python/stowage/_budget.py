@@ -2,8 +2,10 @@
 
 import ctypes
 import functools
+import gc
 import sys
 import threading
+from collections.abc import Iterator
 
 _NO_MEMORY = 2  # plugin/control.h
 
@@ -62,3 +64,26 @@ def offer_guards(library: ctypes.CDLL):
     callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(_Placing(library))
     library.stowage_guard_with(callback)
     return callback
+
+
+def _present() -> Iterator["torch.Tensor"]:
+    """Every tensor that Python knows of, and gradients. What only a graph holds is not found."""
+    import torch
+    plain = (torch.Tensor, torch.nn.Parameter)  # others may answer to anything as they like
+    for one in gc.get_objects():
+        if type(one) in plain:
+            yield one
+            if one.is_leaf and type(one.grad) in plain:
+                yield one.grad
+
+
+def count_present_tensors(library: ctypes.CDLL) -> None:
+    """Counts the memory of CPU tensors that are there already, for a budget that begins now."""
+    library.stowage_count.argtypes = [ctypes.c_void_p]
+    for tensor in _present():
+        if tensor.device.type == "cpu":
+            try:
+                storage = tensor.untyped_storage()
+            except (NotImplementedError, RuntimeError):  # it has none
+                continue
+            library.stowage_count(storage._cdata)

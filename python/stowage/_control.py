@@ -33,9 +33,12 @@ def _lines(settings: dict[str, Any]) -> bytes:
 def enable(**settings: Any) -> None:
     """Takes over PyTorch's allocator from now on. Settings as `stowage settings` lists them: enable(budget="60%").
 
-    Calling it again changes nothing. Raises StowageError for a bad setting or a torch of another version."""
+    Under a budget CPU tensors that are there already count, too. Calling it again changes nothing.
+    Raises StowageError for a bad setting or a torch of another version."""
     _budget.offer_guards(_library.load())
     _checked(_library.load().stowage_enable(_lines(settings)))
+    if any("budget" in device for device in report().get("devices", ())):
+        _budget.count_present_tensors(_library.load())
     _finish_at_exit()
 
 

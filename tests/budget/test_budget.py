@@ -161,6 +161,47 @@ def test_a_share_is_never_exceeded_from_where_it_is_announced(share):
     assert budget["peak_held_bytes"] <= budget["limit_bytes"] == budget["own_peak_bytes"] * int(share[:-1]) // 100
 
 
+LATE = """
+import numpy, stowage, torch
+model = torch.nn.Sequential(*(torch.nn.Linear(256, 256, bias=False) for _ in range(4)))  # 1 MiB
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+model(torch.ones(1, 256)).sum().backward()
+optimizer.step()
+data, view = torch.ones(1 << 18), torch.ones(1 << 18)[5:]
+foreign = torch.from_numpy(numpy.ones(1 << 18, dtype="f4"))  # not PyTorch's to count
+stowage.enable(devices="cpu", budget=BUDGET)
+stowage.enable(devices="cpu", budget=BUDGET)
+told = lambda: stowage.report()["budget"]
+expected = 5 << 20  # parameters, gradients, momentum, two tensors
+if BUDGET == "100MiB":
+    assert expected <= told()["held_bytes"] < expected + 65536, told()
+    del data, view  # their blocks are kept for the next requests
+    assert 3 << 20 <= stowage.report()["upstream_allocated_bytes"] < (3 << 20) + 65536, stowage.report()
+    model(torch.ones(1, 256)).sum().backward()
+    assert told()["limit_bytes"] == 100 << 20 > told()["peak_held_bytes"] > expected, told()
+else:
+    assert told()["limit_bytes"] == 0 and (1 << 20) <= told()["excess_bytes"] < (1 << 20) + 65536, told()
+    try:
+        torch.ones(64)
+    except torch.OutOfMemoryError:
+        pass
+    else:
+        raise SystemExit("more was taken than the limit allows")
+    optimizer.zero_grad()
+    data = None
+    torch.ones(64)
+    assert told()["peak_held_bytes"] <= told()["limit_bytes"] == 4 << 20 and told()["excess_bytes"] == 0, told()
+print(model[0].weight.isfinite().all().item())
+"""
+
+
+@pytest.mark.parametrize("budget", ("100MiB", "4MiB"))
+def test_what_is_there_before_a_late_enable_counts(budget):
+    done = python(f"BUDGET = {budget!r}\n{LATE}")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert done.stdout.strip() == "True"
+
+
 ENABLED = """
 import stowage, torch
 from torch.optim import Optimizer

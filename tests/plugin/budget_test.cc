@@ -84,6 +84,18 @@ TEST(Ledger, ALimitBelowWhatIsHeldIsMetOnceEnoughIsGivenBackAndNothingIsAddedBef
   EXPECT_EQ(ledger.peak_held(), Bytes(600));
 }
 
+TEST(Ledger, WhatIsFoundLaterMayTakeBackThatALimitIsMet) {
+  Ledger ledger;
+  ledger.set_limit(Bytes(600));
+  ledger.take_found(Bytes(600));
+  EXPECT_TRUE(ledger.met());
+  ledger.take_found(Bytes(300));
+  EXPECT_FALSE(ledger.met());
+  ledger.give(Bytes(301));
+  EXPECT_TRUE(ledger.met());
+  EXPECT_EQ(ledger.peak_held(), Bytes(599));
+}
+
 TEST(Ledger, TheLimitHoldsExactlyWhateverThreadsDo) {
   constexpr std::uint64_t kLimit = 10'000;
   constexpr int kThreads = 8;
