@@ -24,6 +24,7 @@ _EXPOSING_STORAGE = ("data_ptr", "resize_", "tolist", "share_memory_", "_write_f
                      "_share_filename_cpu_", "_share_cuda_", "__getitem__", "__setitem__")
 _EXPOSING_FUNCTIONS = ((torch.utils.dlpack, "to_dlpack"), (torch, "to_dlpack"), (torch._C, "_to_dlpack"),
                        (torch._C, "_to_dlpack_versioned"))
+_BACKWARD = ("apply", "apply_boxed")  # the engine calls the second where gradients come as a list; new in 2.15
 _COMPILED = "torch._inductor.output_code"  # whose objects run compiled regions
 _KNOWN_MODULES = ("torch.utils.checkpoint",)  # functions of PyTorch itself that only call ops
 _MISSING = object()
@@ -68,8 +69,10 @@ class Guards:
         # torch.save hands storages to its writer in C++.
         writer = torch._C.PyTorchFileWriter
         self._replace(writer, "write_record", self._around_writing(writer.write_record))
-        self._replace(Function, "apply", classmethod(self._around_forward(Function.apply.__func__)))
-        self._replace(BackwardCFunction, "apply", self._around_backward(BackwardCFunction.apply))
+        self._replace(Function, "apply", classmethod(self._around_forward(vars(Function)["apply"])))
+        for name in _BACKWARD:
+            if hasattr(BackwardCFunction, name):
+                self._replace(BackwardCFunction, name, self._around_backward(getattr(BackwardCFunction, name)))
         saved = torch._C._FunctionBase.saved_tensors
         self._replace(BackwardCFunction, "saved_tensors", property(lambda node: self._kept(saved.__get__(node))))
         for module in (_thread, threading):
@@ -154,18 +157,19 @@ class Guards:
             return start(joined, *rest, **named)
         return guarded
 
-    def _around_forward(self, apply: Callable) -> Callable:
-        @functools.wraps(apply)
+    def _around_forward(self, apply) -> Callable:
+        """`apply`: a class method, of Python or (newer torches) of C."""
         def guarded(function, *arguments, **named):
+            run = apply.__get__(None, function)
             if function.__module__.startswith(_KNOWN_MODULES):
-                return apply(function, *arguments, **named)
+                return run(*arguments, **named)
             self._kept((arguments, named))
             self._enter()
             try:
-                return apply(function, *arguments, **named)
+                return run(*arguments, **named)
             finally:
                 self._leave()
-        return guarded
+        return functools.update_wrapper(guarded, apply)
 
     def _around_backward(self, apply: Callable) -> Callable:
         @functools.wraps(apply)
