@@ -96,8 +96,11 @@ class Runtime {
   static bool make_contiguous_room(Bytes bytes, int device_type, std::span<const FreeRange> free) noexcept;
 
   /// A sentence for an out-of-memory error: what is pinned, what has no recipe, what is in use, and which
-  /// budget would do for `bytes` more when `held` bytes are held now.
-  static std::string explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index = -1);
+  /// budget would do for `bytes` more when `held` bytes are held now. `limit`: under which they were refused;
+  /// where room that is free has holes that may be less than would do by the count, and then so much more
+  /// would.
+  static std::string explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index = -1,
+                                      Bytes limit = Bytes(0));
 
   /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they
   /// stay for good), so that recipes do not reach across iterations; else only what is dead is forgotten.

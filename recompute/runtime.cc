@@ -131,12 +131,15 @@ bool Runtime::make_contiguous_room(Bytes bytes, int device_type, std::span<const
   });
 }
 
-std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index) {
+std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index,
+                                      Bytes limit) {
   Machine& all = machine();
   const Lock lock(all.mutex);
   const Holdings known = holdings(all, {device_type, device_index});
   const std::uint64_t other = held.value() - std::min(held.value(), known.sum());
-  const std::uint64_t needed = held.value() - std::min(held.value(), known.evictable) + bytes.value();
+  const std::uint64_t kept = held.value() - std::min(held.value(), known.evictable);
+  const bool has_holes = kept + bytes.value() <= limit.value();
+  const std::uint64_t needed = (has_holes ? limit.value() : kept) + bytes.value();
   return in_units(bytes.value()) + " more do not fit. Held: " + in_units(held.value()) + ", of these " +
          in_units(known.locked) + " in use by the running op, " + in_units(known.pinned) +
          " parameters and other pinned tensors, " + in_units(known.leaves) + " that cannot be recomputed, " +

@@ -156,7 +156,9 @@ bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
 
 std::string BudgetKeeper::explain(Bytes bytes) {
   refusals_.fetch_add(1, std::memory_order_relaxed);
-  const std::string why = rescue_driver().explain(bytes, ledger_->held(), device_);
+  // CUDA's upstream takes whole pages, of at most so many bytes.
+  const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
+  const std::string why = rescue_driver().explain(bytes, ledger_->held(), ledger_->limit() + page, device_);
   return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
          " bytes) is used up: " + why;
 }

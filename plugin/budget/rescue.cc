@@ -13,7 +13,7 @@ constexpr RescueDriver kNone{
     [] {},
     [] {},
     [](Bytes, DevicePlace) { return false; },
-    [](Bytes, Bytes, DevicePlace) { return std::string(); },
+    [](Bytes, Bytes, Bytes, DevicePlace) { return std::string(); },
     [] { return RescueCounts(); },
     [](std::int64_t, std::uint64_t) {},
     [] {},

@@ -51,7 +51,7 @@ struct RescueDriver {
   void (*uninstall)() = nullptr;  ///< throws what recomputation throws
   void (*end_iteration)() = nullptr;
   bool (*make_room)(Bytes bytes, DevicePlace device) = nullptr;  ///< true: something was freed
-  std::string (*explain)(Bytes bytes, Bytes held, DevicePlace device) = nullptr;
+  std::string (*explain)(Bytes bytes, Bytes held, Bytes limit, DevicePlace device) = nullptr;
   RescueCounts (*counts)() = nullptr;
   // What follows schedules: as recompute/planned.h says.
   void (*note_memory)(std::int64_t delta, std::uint64_t held) = nullptr;  ///< throws nothing

@@ -8,6 +8,7 @@ Values are not computed there; that bits are the same is shown on the CPU (test_
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -144,6 +145,23 @@ def test_what_does_not_fit_is_pytorchs_own_error_and_the_job_may_go_on():
     for part in ("CUDA out of memory. Tried to allocate 60.00 MiB", "stowage: the budget of 90MiB", "A budget of",
                  "would do"):
         assert part in done.stdout
+
+
+HOLES = """
+import sys, torch, stowage
+kept = [torch.zeros(3 << 20).cuda() for _ in range(16)]  # of 12 MiB each; they cannot be made again
+del kept[::2]
+torch.zeros(20 << 20, device="cuda")
+"""
+
+
+def test_the_budget_that_an_error_names_would_do():
+    """Also where enough is free, but not in one piece."""
+    too_small = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="200MiB")
+    said = re.search(r"A budget of (\d+) MiB would do", too_small.stderr)
+    assert too_small.returncode != 0 and said and int(said[1]) > 200, too_small.stderr
+    enough = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET=f"{said[1]}MiB")
+    assert enough.returncode == 0 and enough.stderr == "", enough.stderr
 
 
 STRAY = """

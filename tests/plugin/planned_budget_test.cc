@@ -34,7 +34,7 @@ constexpr RescueDriver kFake{[] { return Status(); },
                              [] {},
                              &end_iteration,
                              [](Bytes, DevicePlace) { return false; },
-                             [](Bytes, Bytes, DevicePlace) { return std::string(); },
+                             [](Bytes, Bytes, Bytes, DevicePlace) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},
                              [] {

@@ -23,7 +23,7 @@ constexpr RescueDriver kFake{[] {
                              [] { runtime.installed = false; },
                              [] {},
                              [](Bytes, DevicePlace) { return false; },
-                             [](Bytes, Bytes, DevicePlace) { return std::string("nothing is left"); },
+                             [](Bytes, Bytes, Bytes, DevicePlace) { return std::string("nothing is left"); },
                              [] {
                                RescueCounts counts;
                                counts.evictions = runtime.evictions;

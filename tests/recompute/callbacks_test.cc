@@ -141,6 +141,8 @@ TEST_F(Callbacks, AShortageNamesThem) {
   EXPECT_NE(before.find("2 KiB in registered buffers"), std::string::npos) << before;
   EXPECT_NE(before.find("1 KiB not seen by Stowage, 5 KiB evictable"), std::string::npos) << before;
   EXPECT_NE(before.find("A budget of 4 KiB would do"), std::string::npos) << before;
+  const std::string holes = Runtime::explain_shortage(Bytes(1024), Bytes(8192), 0, -1, Bytes(8192));
+  EXPECT_NE(holes.find("A budget of 9 KiB would do"), std::string::npos) << holes;
   idle.willing = false;
   EXPECT_FALSE(Runtime::make_room(Bytes(1), 0));
   const std::string after = Runtime::explain_shortage(Bytes(1024), Bytes(8192), 0);
