@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/free_space.h"
 #include "core/trace.h"
 #include "plugin/device_port.h"
 #include "plugin/plan_source.h"
@@ -86,7 +87,10 @@ class Session {
   /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
   /// not in use. True if something changed: ask the ledger again. Call with no lock held.
   bool make_room(Bytes bytes);
-  /// The same where upstream refused `bytes`. True if something was freed: ask upstream again.
+  /// Upstream refused `bytes`: evicts what makes one piece of so many in `space`. True if anything was
+  /// evicted.
+  bool make_piece_upstream(Bytes bytes, const FreeSpace& space);
+  /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
   bool make_room_upstream(Bytes bytes);
   /// The sentence for an out-of-memory error where make_room() could not help.
   [[nodiscard]] std::string explain_shortage(Bytes bytes) const;

@@ -36,6 +36,11 @@ bool Session::make_room(Bytes bytes) {
   return state.port.ledger()->missing(bytes).value() == 0;
 }
 
+bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {
+  State& state = *state_;
+  return !state.forked.load(std::memory_order_relaxed) && state.budget.make_piece(bytes, space);
+}
+
 bool Session::make_room_upstream(Bytes bytes) {
   State& state = *state_;
   if (state.forked.load(std::memory_order_relaxed)) return false;

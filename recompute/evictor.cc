@@ -44,6 +44,13 @@ void Evictor::note_consumer(Value& evicted, std::uint64_t stamp) {
   });
 }
 
+bool lies_in(const std::vector<AddressRange>& ranges, std::uintptr_t address) {
+  const auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), address,
+                       [](std::uintptr_t at, const AddressRange& one) { return at < one.begin; });
+  return after != ranges.begin() && address < std::prev(after)->end;
+}
+
 // Its own op and all that would have to run before it, and each set of evicted values that starts from it
 // once. Once the sum is above `enough` it may be left incomplete.
 double Evictor::cost_ns(Value& value, double enough) {
@@ -150,18 +157,19 @@ std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, Pl
 }
 
 bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
-                          std::span<const FreeRange> free) {
+                          const FreeSpace& space) {
   struct Owned {
     Piece piece;
     StorageRecord* record;
   };
   std::vector<Owned> owned;
-  for (const FreeRange& range : free) owned.push_back({{range.begin, range.end, 0, true}, nullptr});
+  for (const AddressRange& range : space.free) owned.push_back({{range.begin, range.end, 0, true}, nullptr});
   note_consumers();
   for (const Candidate& candidate : candidates(smallest, place, now)) {
     if (candidate.record == nullptr) continue;  // where it lies is not known
-    const double cost = score(candidate, std::numeric_limits<double>::infinity());
     const auto begin = reinterpret_cast<std::uintptr_t>(candidate.record->data);
+    if (!lies_in(space.whole, begin)) continue;
+    const double cost = score(candidate, std::numeric_limits<double>::infinity());
     owned.push_back(
         {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), cost, false}, candidate.record});
   }
@@ -171,11 +179,11 @@ bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, Place pla
   for (const Owned& one : owned) pieces.push_back(one.piece);
   const auto window = cheapest_window(pieces, bytes);
   if (!window) return false;
-  bool all = true;
+  bool evicted = false;
   for (std::size_t i = window->first; i <= window->last; ++i) {
-    if (owned[i].record != nullptr) all = residency_.evict(*owned[i].record) && all;
+    if (owned[i].record != nullptr) evicted = residency_.evict(*owned[i].record) || evicted;
   }
-  return all;
+  return evicted;
 }
 
 void Evictor::evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now) {

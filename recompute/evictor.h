@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -30,7 +29,7 @@ class Evictor {
   std::uint64_t make_room(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now);
   /// Evicts one contiguous window; see Runtime::make_contiguous_room.
   bool make_window(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
-                   std::span<const FreeRange> free);
+                   const FreeSpace& space);
   /// Evicts about half of what may be evicted, chosen by seed, op and storage.
   void evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now);
 

@@ -17,9 +17,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
+#include "core/free_space.h"
 #include "core/result.h"
 #include "core/units.h"
 
@@ -59,12 +59,6 @@ struct Counters {
   std::uint64_t refusals = 0;   ///< calls of make_room that freed nothing
 };
 
-/// Addresses [begin, end) that hold nothing at present.
-struct FreeRange {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
-};
-
 /// The one runtime of a process.
 class Runtime {
  public:
@@ -90,10 +84,10 @@ class Runtime {
   /// free or nothing is left. True if anything was freed: then look again. False: nothing is evictable, the
   /// thrash guard holds, or the runtime is not installed.
   static bool make_room(Bytes bytes, int device_type, int device_index = -1) noexcept;
-  /// As make_room, for an arena: frees one contiguous window of at least `bytes` made of `free` ranges and
-  /// evictable storages, the cheapest such. `free`: ascending, disjoint. False: no such window; nothing was
-  /// evicted.
-  static bool make_contiguous_room(Bytes bytes, int device_type, std::span<const FreeRange> free) noexcept;
+  /// As make_room, for an allocator that has room, but not in one piece: frees one contiguous window of at
+  /// least `bytes` made of free ranges and evictable storages, the cheapest such. False: nothing was evicted;
+  /// there is no such window, or it is free already.
+  static bool make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept;
 
   /// A sentence for an out-of-memory error: what is pinned, what has no recipe, what is in use, and which
   /// budget would do for `bytes` more when `held` bytes are held now. `limit`: under which they were refused;

@@ -147,6 +147,12 @@ bool BudgetKeeper::make_room(Bytes bytes) noexcept {
   return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
 }
 
+bool BudgetKeeper::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
+  if (state_.load() != State::kWatching || !rescue_driver().make_piece(bytes, device_, space)) return false;
+  shortages_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
   const Bytes missing = ledger_->missing(bytes);
   shortages_.fetch_add(1, std::memory_order_relaxed);

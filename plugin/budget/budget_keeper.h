@@ -77,6 +77,9 @@ class BudgetKeeper {
   /// The plan of a job that fits into a share of its own peak takes `planned` bytes: that is its own peak, if
   /// it is hardly more than what was measured. True if the limit is higher now.
   bool raise_own_peak(Bytes planned);
+  /// Upstream refused `bytes` for want of one piece: evicts the cheapest neighbours in `space` that make one.
+  /// True if anything was evicted.
+  bool make_piece(Bytes bytes, const FreeSpace& space) noexcept;
   /// Upstream refused `bytes`, though they might fit as they are counted: evicts so much, or what is missing.
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;

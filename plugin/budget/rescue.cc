@@ -13,6 +13,7 @@ constexpr RescueDriver kNone{
     [] {},
     [] {},
     [](Bytes, DevicePlace) { return false; },
+    [](Bytes, DevicePlace, const FreeSpace&) { return false; },
     [](Bytes, Bytes, Bytes, DevicePlace) { return std::string(); },
     [] { return RescueCounts(); },
     [](std::int64_t, std::uint64_t) {},

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "core/free_space.h"
 #include "core/result.h"
 #include "core/step_log.h"
 #include "core/trace.h"
@@ -51,6 +52,8 @@ struct RescueDriver {
   void (*uninstall)() = nullptr;  ///< throws what recomputation throws
   void (*end_iteration)() = nullptr;
   bool (*make_room)(Bytes bytes, DevicePlace device) = nullptr;  ///< true: something was freed
+  /// One contiguous piece; true: something was evicted for it.
+  bool (*make_piece)(Bytes bytes, DevicePlace device, const FreeSpace& space) = nullptr;
   std::string (*explain)(Bytes bytes, Bytes held, Bytes limit, DevicePlace device) = nullptr;
   RescueCounts (*counts)() = nullptr;
   // What follows schedules: as recompute/planned.h says.

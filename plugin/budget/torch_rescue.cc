@@ -39,6 +39,9 @@ constexpr RescueDriver kRuntime{[] { return Runtime::install({}); },
                                 [](Bytes bytes, DevicePlace device) {
                                   return Runtime::make_room(bytes, type_of(device), index_of(device));
                                 },
+                                [](Bytes bytes, DevicePlace device, const FreeSpace& space) {
+                                  return Runtime::make_contiguous_room(bytes, type_of(device), space);
+                                },
                                 [](Bytes bytes, Bytes held, Bytes limit, DevicePlace device) {
                                   return Runtime::explain_shortage(bytes, held, type_of(device),
                                                                    index_of(device), limit);

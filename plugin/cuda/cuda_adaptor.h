@@ -152,8 +152,9 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   void* try_arena(CudaDevice& device, std::size_t bytes, StreamId id);
   /// What `ask` gets from upstream. Under a budget, room is made where it refuses, until it gives or nothing
   /// more can be freed; then its own error comes with an explanation.
+  bool make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream);
   template <class Ask>
-  auto within_budget(CudaDevice& device, std::size_t bytes, Ask ask);
+  auto within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask);
   /// Upstream's, told to the session unless `id` is kNone.
   c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id);
   /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.

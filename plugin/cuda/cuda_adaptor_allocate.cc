@@ -8,6 +8,7 @@
 
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/cuda_statistics.h"
+#include "plugin/cuda/upstream_space.h"
 #include "tracer/op_observer.h"
 
 namespace stowage::plugin {
@@ -140,8 +141,15 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, Strea
   }
 }
 
+// Neighbours first: what is free next to them counts.
+bool CudaAdaptor::make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream) {
+  const FreeSpace space = upstream_space(upstream_, device.index, stream, Bytes{bytes});
+  return device.session.make_piece_upstream(Bytes{bytes}, space) ||
+         device.session.make_room_upstream(Bytes{bytes});
+}
+
 template <class Ask>
-auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, Ask ask) {
+auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask) {
   const bool limited = device.port.ledger()->limited();
   if (C10_UNLIKELY(limited)) {
     device.port.limit().before_request();
@@ -152,7 +160,7 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, Ask ask) 
       } catch (const c10::OutOfMemoryError&) {
         device.port.limit().note_mended();
       }
-    } while (device.session.make_room_upstream(Bytes{bytes}));
+    } while (make_room(device, bytes, stream));
   }
   try {
     return ask();
@@ -164,7 +172,7 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, Ask ask) 
 }
 
 c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id) {
-  c10::DataPtr data = within_budget(*device, bytes, [&] {
+  c10::DataPtr data = within_budget(*device, bytes, c10::cuda::getCurrentCUDAStream(device->index), [&] {
     if (void* lasting = allocate_lasting(*device, bytes, id)) {
       c10::DataPtr parted(lasting, lasting, upstream_.raw_deleter(), c10::Device(c10::kCUDA, device->index));
       return adopt(std::move(parted));
@@ -191,7 +199,7 @@ void* CudaAdaptor::allocate_on(std::size_t bytes, c10::DeviceIndex index, cudaSt
   if (device == nullptr) return upstream_.raw_alloc_with_stream(bytes, stream);
   const StreamId id = device->port.streams().ordinal_of(stream);
   if (void* address = try_arena(*device, bytes, id)) return address;
-  void* const address = within_budget(*device, bytes, [&] {
+  void* const address = within_budget(*device, bytes, stream, [&] {
     void* const lasting = allocate_lasting(*device, bytes, id);
     return lasting != nullptr ? lasting : upstream_.raw_alloc_with_stream(bytes, stream);
   });

@@ -164,6 +164,26 @@ def test_the_budget_that_an_error_names_would_do():
     assert enough.returncode == 0 and enough.stderr == "", enough.stderr
 
 
+NEIGHBOURS = """
+import torch, stowage
+torch.set_grad_enabled(False)
+source = torch.zeros(6 << 18).cuda()
+kept = [source.sin() for _ in range(16)]  # of 6 MiB each, one behind the other; two make a page
+del kept[::2]
+evictions = lambda: stowage.report()["budget"]["evictions"]
+assert evictions() == 0
+torch.zeros(10 << 18, device="cuda")
+assert evictions() == 1, evictions()
+"""
+
+
+def test_what_lies_beside_free_memory_is_evicted():
+    """Half of what is there is free, in pieces too small: one tensor between two of them is enough, wherever the cheapest
+    tensors lie."""
+    done = process("-c", NEIGHBOURS, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="120MiB")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
 STRAY = """
 import ctypes, torch, stowage
 model = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(256, 256), torch.nn.GELU()))).cuda()

@@ -23,6 +23,7 @@ constexpr RescueDriver kFake{[] {
                              [] { runtime.installed = false; },
                              [] {},
                              [](Bytes, DevicePlace) { return false; },
+                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
                              [](Bytes, Bytes, Bytes, DevicePlace) { return std::string("nothing is left"); },
                              [] {
                                RescueCounts counts;

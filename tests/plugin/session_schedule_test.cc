@@ -32,6 +32,7 @@ constexpr RescueDriver kFake{[] {
                                ++runtime.rooms_asked;
                                return false;
                              },
+                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
                              [](Bytes, Bytes, Bytes, DevicePlace) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},

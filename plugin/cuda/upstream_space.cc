@@ -1,0 +1,42 @@
+#include "plugin/cuda/upstream_space.h"
+
+#include <algorithm>
+
+namespace stowage::plugin {
+namespace {
+
+constexpr Bytes kLargestSmall{1u << 20};  // upstream's small pool serves requests up to this
+constexpr c10::MempoolId_t kNoPoolOfTheJobs{0, 0};
+
+void add_free_blocks(const c10::CachingDeviceAllocator::SegmentInfo& segment, FreeSpace& space) {
+  std::uintptr_t at = segment.address;
+  for (const auto& block : segment.blocks) {
+    if (!block.active) space.free.push_back({at, at + block.size});
+    at += block.size;
+  }
+}
+
+void sort(std::vector<AddressRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
+}
+
+}  // namespace
+
+FreeSpace upstream_space(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstream, c10::DeviceIndex device,
+                         cudaStream_t stream, Bytes bytes) {
+  const auto snapshot = upstream.snapshot(kNoPoolOfTheJobs, /*include_traces=*/false);
+  FreeSpace space;
+  for (const auto& segment : snapshot.segments) {
+    if (segment.device != device || segment.stream != stream || segment.is_large != (bytes > kLargestSmall) ||
+        segment.owner_private_pool_id != kNoPoolOfTheJobs)
+      continue;
+    space.whole.push_back({segment.address, segment.address + segment.total_size});
+    add_free_blocks(segment, space);
+  }
+  sort(space.whole);
+  sort(space.free);
+  return space;
+}
+
+}  // namespace stowage::plugin
