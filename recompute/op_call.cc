@@ -12,6 +12,7 @@
 #include "core/check.h"
 #include "recompute/argument.h"
 #include "recompute/modelled_cost.h"
+#include "recompute/tensor_memory.h"
 #include "recompute/thread_watch.h"
 
 namespace stowage::recompute {
@@ -24,52 +25,8 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-bool has_plain_memory(const at::TensorBase& tensor) {
-  return tensor.has_storage() && tensor.layout() == c10::kStrided;
-}
-
-// Newer torches have no named tensors.
-template <class Tensor>
-bool has_names(const Tensor& tensor) {
-  if constexpr (requires { tensor.has_names(); }) return tensor.has_names();
-  return false;
-}
-
-bool on_served_device(const at::TensorBase& tensor) { return tensor.is_cpu() || tensor.is_cuda(); }
-
-// The keys of nearly all tensors: dense, of one device, no bits that change how memory is read.
-constexpr c10::DispatchKeySet ordinary_keys(c10::DispatchKey device, c10::DispatchKey autograd,
-                                            c10::DispatchKey autocast) {
-  return c10::DispatchKeySet({device, c10::DispatchKey::ADInplaceOrView, autograd, autocast});
-}
-constexpr c10::DispatchKeySet kOrdinaryOnCpu =
-    ordinary_keys(c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutocastCPU);
-constexpr c10::DispatchKeySet kOrdinaryOnCuda =
-    ordinary_keys(c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA, c10::DispatchKey::AutocastCUDA);
-
-// What can be told of most tensors by their keys alone.
-bool is_ordinary(const at::TensorBase& tensor) {
-  return tensor.key_set() == kOrdinaryOnCpu || tensor.key_set() == kOrdinaryOnCuda;
-}
-
-bool has_memory_of_its_own(const at::TensorBase& tensor) {
-  return is_ordinary(tensor) || (has_plain_memory(tensor) && on_served_device(tensor));
-}
-
-// True if an op that reads it reads what its storage holds, by its geometry, and nothing else.
-bool shows_plain_memory(const at::TensorBase& tensor) {
-  return is_ordinary(tensor) ||
-         (has_memory_of_its_own(tensor) && !has_names(tensor) && !tensor.is_inference());
-}
-
 // A parameter or another tensor that the user asked gradients for.
 bool is_parameter(const at::TensorBase& tensor) { return tensor.requires_grad() && tensor.is_leaf(); }
-
-// True if the view shows every byte of its storage once.
-bool shows_all(const at::TensorBase& tensor) {
-  return tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0 &&
-         static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();
-}
 
 // One that only warns of what does not repeat runs it.
 bool repeats(const OpTraits& op) {
@@ -331,7 +288,7 @@ void OpCall::add_results(c10::ArrayRef<c10::IValue> results) {
 }
 
 void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element) {
-  if (!has_memory_of_its_own(tensor)) {
+  if (!has_plain_memory(tensor)) {
     hidden_ = true;
     return;
   }
