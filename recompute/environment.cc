@@ -19,7 +19,7 @@ at::Float32Precision precision_of(Obeyed obeyed) {
   return at::globalContext().float32Precision(backend_of(obeyed), op_of(obeyed));
 }
 
-// By inheritance from a more general obeyed where that gives it, so that what is inherited stays inherited.
+// By inheritance from a more general setting where that gives it, so that what is inherited stays inherited.
 // None at all is as exact as IEEE.
 void set_precision(Obeyed obeyed, at::Float32Precision wanted) {
   constexpr at::Float32Precision kInherited = at::Float32Precision::NONE;
