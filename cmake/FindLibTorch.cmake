@@ -1,8 +1,8 @@
 # Asks Python where the installed torch and the CUDA headers of its wheels are. No CUDA toolkit is needed.
 #
-# Input: Python3_EXECUTABLE or STOWAGE_PYTHON (default: .venv/bin/python, else python3).
+# Input: STOWAGE_PYTHON (default: .venv/bin/python, else python3); or STOWAGE_TORCH, what locate_torch.py said already.
 # Result: LibTorch_FOUND, LibTorch_VERSION, targets LibTorch::c10, LibTorch::torch (c10, torch, torch_cpu),
-#   LibTorch::cuda (c10_cuda; headers cuda.h and cuda_runtime_api.h) and LibTorch::cuda_headers.
+#   LibTorch::cuda (c10_cuda; headers cuda.h and cuda_runtime_api.h) and LibTorch::cuda_headers where torch has CUDA.
 if(NOT STOWAGE_PYTHON)
   if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
     set(STOWAGE_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
@@ -11,32 +11,36 @@ if(NOT STOWAGE_PYTHON)
   endif()
 endif()
 
-execute_process(
-  COMMAND ${STOWAGE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/locate_torch.py
-  OUTPUT_VARIABLE located RESULT_VARIABLE located_status OUTPUT_STRIP_TRAILING_WHITESPACE)
-if(located_status EQUAL 0)
-  list(GET located 0 LibTorch_VERSION)
-  list(GET located 1 LibTorch_ROOT)
-  list(GET located 2 LibTorch_CXX11_ABI)
-  list(GET located 3 LibTorch_CUDA_INCLUDES)
+if(STOWAGE_TORCH)
+  set(located ${STOWAGE_TORCH})
+else()
+  execute_process(
+    COMMAND ${STOWAGE_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/locate_torch.py
+    OUTPUT_VARIABLE located ERROR_VARIABLE located_problem RESULT_VARIABLE located_status
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+  if(NOT located_status EQUAL 0)
+    message(FATAL_ERROR "Stowage is built against the installed torch. ${located_problem}\n"
+      "Or say which Python has it: -DSTOWAGE_PYTHON=/path/to/python")
+  endif()
+endif()
+list(GET located 0 LibTorch_VERSION)
+list(GET located 1 LibTorch_ROOT)
+list(GET located 2 LibTorch_CXX11_ABI)
+list(GET located 3 LibTorch_CUDA_INCLUDES)
+if(NOT LibTorch_CUDA_INCLUDES STREQUAL "none")
   string(REPLACE ":" ";" LibTorch_CUDA_INCLUDES ${LibTorch_CUDA_INCLUDES})
   list(GET LibTorch_CUDA_INCLUDES 0 LibTorch_CUDA_INCLUDE)  # where the runtime's headers are
-else()
-  message(FATAL_ERROR "the build needs torch and CUDA's headers (see above)")
 endif()
 
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(LibTorch REQUIRED_VARS LibTorch_ROOT LibTorch_CUDA_INCLUDE
-  VERSION_VAR LibTorch_VERSION)
+find_package_handle_standard_args(LibTorch REQUIRED_VARS LibTorch_ROOT VERSION_VAR LibTorch_VERSION)
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::c10)
-  foreach(name c10 torch torch_cpu c10_cuda)
+  foreach(name c10 torch torch_cpu)
     add_library(LibTorch::lib_${name} SHARED IMPORTED)
     set_target_properties(LibTorch::lib_${name} PROPERTIES
       IMPORTED_LOCATION ${LibTorch_ROOT}/lib/lib${name}.so)
   endforeach()
-  add_library(LibTorch::cuda_headers INTERFACE IMPORTED)
-  target_include_directories(LibTorch::cuda_headers SYSTEM INTERFACE ${LibTorch_CUDA_INCLUDES})
   add_library(LibTorch::c10 INTERFACE IMPORTED)
   target_include_directories(LibTorch::c10 SYSTEM INTERFACE
     ${LibTorch_ROOT}/include ${LibTorch_ROOT}/include/torch/csrc/api/include)
@@ -44,6 +48,14 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::c10)
   target_link_libraries(LibTorch::c10 INTERFACE LibTorch::lib_c10)
   add_library(LibTorch::torch INTERFACE IMPORTED)
   target_link_libraries(LibTorch::torch INTERFACE LibTorch::c10 LibTorch::lib_torch_cpu)
+endif()
+
+# Not for a torch without CUDA.
+if(LibTorch_CUDA_INCLUDE AND NOT TARGET LibTorch::cuda)
+  add_library(LibTorch::lib_c10_cuda SHARED IMPORTED)
+  set_target_properties(LibTorch::lib_c10_cuda PROPERTIES IMPORTED_LOCATION ${LibTorch_ROOT}/lib/libc10_cuda.so)
+  add_library(LibTorch::cuda_headers INTERFACE IMPORTED)
+  target_include_directories(LibTorch::cuda_headers SYSTEM INTERFACE ${LibTorch_CUDA_INCLUDES})
   add_library(LibTorch::cuda INTERFACE IMPORTED)
   target_link_libraries(LibTorch::cuda INTERFACE LibTorch::c10 LibTorch::lib_c10_cuda LibTorch::cuda_headers)
 endif()

@@ -1,0 +1,48 @@
+# What the build needs from the system, looked for at once, so that one error names everything that is missing.
+#
+# The parts find these again for themselves (the results are cached). In another project, which has only
+# stowage::planner, nothing is looked for here: find_package says there what it lacks.
+if(STOWAGE_PLANNER_ONLY)
+  return()
+endif()
+
+set(missing)
+# needs(PACKAGE RESULT…): PACKAGE, of Debian and Ubuntu, is missing where one of the results is.
+macro(needs package)
+  foreach(result ${ARGN})
+    if(NOT ${result})
+      list(APPEND missing ${package})
+    endif()
+  endforeach()
+endmacro()
+
+find_package(TBB QUIET)
+needs(libtbb-dev TBB_FOUND)
+find_path(LpSolve_INCLUDE_DIR lpsolve/lp_lib.h)
+needs(liblpsolve55-dev LpSolve_INCLUDE_DIR)
+find_library(LpSolve_COLAMD_LIBRARY NAMES libcolamd.a colamd)
+needs(libsuitesparse-dev LpSolve_COLAMD_LIBRARY)
+find_program(STOWAGE_FLATC flatc)
+needs(flatbuffers-compiler STOWAGE_FLATC)
+find_path(STOWAGE_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
+needs(libflatbuffers-dev STOWAGE_FLATBUFFERS_INCLUDE)
+find_path(STOWAGE_ZSTD_INCLUDE zstd.h)
+needs(libzstd-dev STOWAGE_ZSTD_INCLUDE)
+find_package(CLI11 QUIET)
+needs(libcli11-dev CLI11_FOUND)
+find_package(nlohmann_json QUIET)
+needs(nlohmann-json3-dev nlohmann_json_FOUND)
+if(STOWAGE_TESTS)
+  find_package(GTest QUIET)
+  needs(libgtest-dev GTest_FOUND)
+endif()
+if(STOWAGE_BENCHMARKS)
+  find_package(benchmark QUIET)
+  needs(libbenchmark-dev benchmark_FOUND)
+endif()
+
+if(missing)
+  list(REMOVE_DUPLICATES missing)
+  list(JOIN missing " " packages)
+  message(FATAL_ERROR "libraries are missing; on Debian and Ubuntu: sudo apt-get install ${packages}")
+endif()
