@@ -1,14 +1,27 @@
-// One reserved range of device addresses, backed by physical memory from its base up to `mapped()`.
+// One reserved range of device addresses, in service from its base up to `mapped()`.
 //
-// Thread safety: grow() and the destructor need exclusive use; the getters do not change in between.
+// That range consists of segments: pieces of physical memory, each of which can go back to the device and
+// come again while the addresses stay. Thread safety: grow(), commit(), decommit() and the destructor need
+// exclusive use; the getters do not change in between.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/result.h"
 #include "core/units.h"
 
 namespace stowage::allocator {
+
+/// A piece of an arena, [begin, end) in offsets. Without memory (not `committed`) nobody may touch it.
+struct Segment {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool committed = true;
+  [[nodiscard]] Bytes bytes() const { return Bytes(end - begin); }
+};
 
 class Arena {
  public:
@@ -21,10 +34,20 @@ class Arena {
   [[nodiscard]] virtual void* base() const noexcept = 0;
   /// Bytes of address range that belong to the arena, backed or not.
   [[nodiscard]] virtual Bytes reserved() const noexcept = 0;
-  /// Bytes backed by physical memory, from the base on.
+  /// Bytes in service from the base on: those of all segments.
   [[nodiscard]] virtual Bytes mapped() const noexcept = 0;
-  /// Backs at least [0, bytes). All or nothing. Error: kOutOfMemory (device full, or beyond reserved()).
+  /// Bytes backed by physical memory at present: those of the committed segments.
+  [[nodiscard]] virtual Bytes committed() const noexcept = 0;
+  /// All segments, in order of offset, without a gap. At most a few hundred for each growth.
+  [[nodiscard]] virtual std::vector<Segment> segments() const = 0;
+  /// Puts at least [0, bytes) in service; what is new is committed. All or nothing. Error: kOutOfMemory
+  /// (device full, or beyond reserved()).
   virtual Status grow(Bytes bytes) = 0;
+  /// Gives the memory of the `index`-th segment back, content and all. Waits for the device. False, and
+  /// nothing happens: it has none, or the backend cannot give back a part.
+  virtual bool decommit(std::size_t index) noexcept = 0;
+  /// Gives the `index`-th segment new memory, if it has none. Error: kOutOfMemory.
+  virtual Status commit(std::size_t index) = 0;
 };
 
 // Backends live in <name>_backend.h and meet the concept in backend.h; make_arena(backend, reserved, mapped)

@@ -15,7 +15,10 @@
 // Thread safety: as its arena's (arena.h): one thread at a time.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -75,35 +78,84 @@ constexpr Bytes round_up_to(Bytes bytes, Bytes granularity) {
   return units > Bytes::max().value() / unit ? Bytes::max() : Bytes(units * unit);
 }
 
-/// The arena over any backend. Each growth is one map() call: few large pieces of memory, mapped from the
-/// base upwards.
+/// How large the segments of an arena of `mapped` bytes are: small enough that a tensor which stays keeps
+/// little else, and few, since mapping one costs tens of microseconds. A multiple of `granularity`.
+constexpr Bytes segment_size(Bytes mapped, Bytes granularity) {
+  constexpr std::uint64_t kMost = 512;
+  constexpr Bytes kLeast{std::uint64_t{2} << 20};  // a huge page
+  const Bytes share(std::bit_ceil((mapped.value() + kMost - 1) / kMost));
+  return std::max({share, kLeast, granularity});
+}
+
+/// The arena over any backend: each segment is one map() call.
 template <Backend B>
 class BackendArena final : public Arena {
  public:
   /// Takes over `range`, which `backend` has reserved.
   BackendArena(B backend, AddressRange range) : backend_(std::move(backend)), range_(range) {}
   ~BackendArena() override {
-    for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) backend_.unmap(*part);
+    drop_from(0);
     backend_.release(range_);
   }
 
   [[nodiscard]] void* base() const noexcept override { return range_.base; }
   [[nodiscard]] Bytes reserved() const noexcept override { return range_.bytes; }
-  [[nodiscard]] Bytes mapped() const noexcept override { return mapped_; }
+  [[nodiscard]] Bytes mapped() const noexcept override {
+    return Bytes(segments_.empty() ? 0 : segments_.back().end);
+  }
+  [[nodiscard]] Bytes committed() const noexcept override { return committed_; }
+  [[nodiscard]] std::vector<Segment> segments() const override { return segments_; }
 
   Status grow(Bytes bytes) override {
-    if (bytes <= mapped_) return {};
+    if (bytes <= mapped()) return {};
     if (bytes > range_.bytes) return beyond_reserved(bytes);
     const Bytes target = B::kGrows ? round_up_to(bytes, backend_.granularity()) : range_.bytes;
-    parts_.reserve(parts_.size() + 1);  // so that nothing can fail once the memory is mapped
-    const AddressRange part{range_.base + mapped_.value(), target - mapped_};
-    if (Status mapped = backend_.map(part); !mapped.ok()) return mapped;
-    parts_.push_back(part);
-    mapped_ = target;
+    const Bytes size = B::kGrows ? segment_size(target, backend_.granularity()) : target;
+    const std::size_t before = segments_.size();
+    // So that nothing can fail once memory is mapped.
+    segments_.reserve(before + (target - mapped()).value() / size.value() + 1);
+    while (mapped() < target) {
+      const std::uint64_t begin = mapped().value();
+      segments_.push_back({begin, std::min(begin + size.value(), target.value()), false});
+      Status done = commit(segments_.size() - 1);
+      if (done.ok()) continue;
+      drop_from(before);
+      return done;
+    }
+    return {};
+  }
+
+  bool decommit(std::size_t index) noexcept override {
+    Segment& segment = segments_[index];
+    if (!B::kGrows || !segment.committed) return false;
+    unmap(segment);
+    return true;
+  }
+
+  Status commit(std::size_t index) override {
+    Segment& segment = segments_[index];
+    if (segment.committed) return {};
+    if (Status mapped = backend_.map(range_of(segment)); !mapped.ok()) return mapped;
+    segment.committed = true;
+    committed_ += segment.bytes();
     return {};
   }
 
  private:
+  [[nodiscard]] AddressRange range_of(const Segment& segment) const {
+    return {range_.base + segment.begin, segment.bytes()};
+  }
+  void unmap(Segment& segment) noexcept {
+    if (!std::exchange(segment.committed, false)) return;
+    backend_.unmap(range_of(segment));
+    committed_ -= segment.bytes();
+  }
+  void drop_from(std::size_t first) noexcept {
+    while (segments_.size() > first) {
+      unmap(segments_.back());
+      segments_.pop_back();
+    }
+  }
   [[nodiscard]] Status beyond_reserved(Bytes bytes) const {
     return Error{ErrorCode::kOutOfMemory, "the arena reserves " + std::to_string(range_.bytes.value()) +
                                               " bytes of addresses and cannot grow to " +
@@ -113,8 +165,8 @@ class BackendArena final : public Arena {
 
   B backend_;
   AddressRange range_;
-  Bytes mapped_{0};
-  std::vector<AddressRange> parts_;
+  Bytes committed_{0};
+  std::vector<Segment> segments_;
 };
 
 /// An arena of at least `reserved` bytes of addresses, the first `mapped` of them backed; both are rounded

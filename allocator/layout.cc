@@ -6,25 +6,31 @@
 
 namespace stowage::allocator {
 
-Layout::Layout(const std::vector<Plan>& plans, Bytes mapped, const Layout* previous) {
-  collect_boundaries(plans, previous);
+Layout::Layout(const std::vector<Plan>& plans, const std::vector<Segment>& segments, const Layout* previous) {
+  const std::uint64_t mapped = segments.empty() ? 0 : segments.back().end;
+  collect_boundaries(plans, segments, previous);
   occupancy_ = Occupancy(static_cast<std::uint32_t>(boundaries_.size()));
   owners_ = OwnerTable(boundaries_.size());
   if (previous != nullptr) carry_over(*previous);
+  for (const Segment& segment : segments) {
+    if (segment.committed) continue;
+    STOWAGE_CHECK(occupancy_.try_take(run_of(segment.begin, segment.end)), "a live slot has no memory");
+  }
   for (const Plan& plan : plans) {
     Table& table = tables_.emplace_back();
     table.entries.reserve(plan.entries.size() + 1);
     table.spares.reserve(plan.entries.size());
     for (const PlanEntry& entry : plan.entries) {
-      const Slot slot = make_slot(entry, entry.offset, mapped.value());
+      const Slot slot = make_slot(entry, entry.offset, mapped);
       table.entries.push_back({slot.owner == Slot::kNone ? 0 : entry.rounded.value(), slot});
-      table.spares.push_back(make_slot(entry, entry.spare, mapped.value()));
+      table.spares.push_back(make_slot(entry, entry.spare, mapped));
     }
     table.entries.emplace_back();
   }
 }
 
-void Layout::collect_boundaries(const std::vector<Plan>& plans, const Layout* previous) {
+void Layout::collect_boundaries(const std::vector<Plan>& plans, const std::vector<Segment>& segments,
+                                const Layout* previous) {
   const auto add = [this](Offset offset, Bytes bytes) {
     if (offset == kUpstream) return;
     boundaries_.push_back(offset.value());
@@ -40,6 +46,9 @@ void Layout::collect_boundaries(const std::vector<Plan>& plans, const Layout* pr
     for (const Owner& owner : previous->owners_.places()) {
       if (owner.live()) add(Offset(owner.offset), owner.rounded());
     }
+  }
+  for (const Segment& segment : segments) {
+    if (!segment.committed) add(Offset(segment.begin), segment.bytes());
   }
   std::sort(boundaries_.begin(), boundaries_.end());
   boundaries_.erase(std::unique(boundaries_.begin(), boundaries_.end()), boundaries_.end());

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "allocator/arena.h"
 #include "allocator/occupancy.h"
 #include "allocator/owner_table.h"
 #include "core/plan.h"
@@ -35,8 +36,9 @@ static_assert(sizeof(HotEntry) == 32);
 
 class Layout {
  public:
-  /// Takes over the live slots of `previous`, if any. Slots that end beyond `mapped` are not served.
-  Layout(const std::vector<Plan>& plans, Bytes mapped, const Layout* previous);
+  /// Takes over the live slots of `previous`, if any. Slots that end beyond the last of `segments` are not
+  /// served; those in a segment without memory count as in use, until put_in_service().
+  Layout(const std::vector<Plan>& plans, const std::vector<Segment>& segments, const Layout* previous);
 
   /// The plan's entries; one more, the end, follows the last.
   [[nodiscard]] const HotEntry* entries(std::size_t plan) const { return tables_[plan].entries.data(); }
@@ -72,6 +74,10 @@ class Layout {
     owners_.prefetch(next->slot.owner);
   }
   [[nodiscard]] const OwnerTable& owners() const { return owners_; }
+  /// `segment`, which had no memory when the layout was made, has some now.
+  void put_in_service(const Segment& segment) noexcept {
+    occupancy_.give_back(run_of(segment.begin, segment.end));
+  }
 
  private:
   struct Table {
@@ -81,7 +87,8 @@ class Layout {
 
   Slot make_slot(const PlanEntry& entry, Offset offset, std::uint64_t mapped);
   SegmentRun run_of(std::uint64_t begin, std::uint64_t end) const;
-  void collect_boundaries(const std::vector<Plan>& plans, const Layout* previous);
+  void collect_boundaries(const std::vector<Plan>& plans, const std::vector<Segment>& segments,
+                          const Layout* previous);
   void carry_over(const Layout& previous);
 
   Occupancy occupancy_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "allocator/cursor.h"
+#include "allocator/idle_segments.h"
 #include "allocator/layout.h"
 #include "allocator/spin_lock.h"
 #include "allocator/stream_regions.h"
@@ -33,7 +34,7 @@ Status check_plan(const Plan& plan, const Arena& arena) {
 }
 
 ArenaBlock block_of(const Owner& owner) {
-  return {Offset(owner.offset), owner.rounded(), owner.requested, owner.stream};
+  return {Offset(owner.offset), owner.rounded(), owner.requested, owner.stream, owner.freed};
 }
 
 Status out_of_host_memory() {
@@ -52,7 +53,7 @@ PlannedAllocator::Hot::Hot(ArenaCounters& shared, const Arena& arena, Layout fir
 
 struct PlannedAllocator::State {
   State(std::unique_ptr<Arena> given, std::vector<Plan> first, Hot& shared)
-      : hot(shared), arena(std::move(given)), plans(std::move(first)), cursor(plans) {
+      : hot(shared), arena(std::move(given)), idle(*arena), plans(std::move(first)), cursor(plans) {
     follow_cursor();
   }
 
@@ -60,6 +61,7 @@ struct PlannedAllocator::State {
   const HotEntry* first_entry = nullptr;  ///< of the current plan
   ServeCounts counts;                     ///< without the hits
   std::unique_ptr<Arena> arena;
+  IdleSegments idle;
   std::vector<Plan> plans;
   Cursor cursor;
   StreamRegions regions;  ///< of all plans there were
@@ -90,7 +92,11 @@ void* PlannedAllocator::State::miss(Miss reason) {
 void* PlannedAllocator::State::take(Position at, Bytes bytes) {
   for (const Slot* slot :
        {&hot.layout.entries(at.plan)[at.entry].slot, &hot.layout.spare(at.plan, at.entry)}) {
-    if (slot->owner != Slot::kNone && hot.layout.try_take(*slot, bytes)) return hot.give(*slot, bytes);
+    if (slot->owner == Slot::kNone) continue;
+    const std::uint64_t end = slot->offset + round_up(bytes).value();
+    if (hot.layout.try_take(*slot, bytes) ||
+        (idle.commit_for(slot->offset, end, hot.layout) && hot.layout.try_take(*slot, bytes)))
+      return hot.give(*slot, bytes);
   }
   return nullptr;
 }
@@ -143,7 +149,8 @@ void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
 PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Plan> plans,
                                    ArenaCounters* counters)
     : own_counters_(counters == nullptr ? std::make_unique<ArenaCounters>() : nullptr),
-      hot_(counters == nullptr ? *own_counters_ : *counters, *arena, Layout(plans, arena->mapped(), nullptr)),
+      hot_(counters == nullptr ? *own_counters_ : *counters, *arena,
+           Layout(plans, arena->segments(), nullptr)),
       state_(std::make_unique<State>(std::move(arena), std::move(plans), hot_)) {
   State& state = *state_;
   for (const Plan& plan : state.plans) {
@@ -174,7 +181,7 @@ Bytes PlannedAllocator::size_of(const void* address) const {
 
 [[gnu::noinline, gnu::cold]] bool PlannedAllocator::try_free_slow(Owner* owner) {
   if (owner == nullptr || owner->freed) return false;
-  hot_.counters.remove(owner->requested);
+  hot_.counters.part(owner->requested);
   owner->freed = true;
   return true;
 }
@@ -182,7 +189,7 @@ Bytes PlannedAllocator::size_of(const void* address) const {
 void PlannedAllocator::refuse(void* address) {
   const std::lock_guard guard(hot_.lock);
   Owner& owner = live_at(address);
-  hot_.counters.remove(owner.requested);
+  hot_.counters.take_back(owner.requested);
   hot_.live -= owner.rounded().value();
   hot_.layout.vacate(owner);
   --hot_.hits;
@@ -212,12 +219,12 @@ std::optional<ArenaBlock> PlannedAllocator::block_at(const void* address) const 
   return block_of(*owner);
 }
 
-std::vector<ArenaBlock> PlannedAllocator::live_blocks() const {
+std::vector<ArenaBlock> PlannedAllocator::active_blocks() const {
   std::vector<ArenaBlock> blocks;
   {
     const std::lock_guard guard(hot_.lock);
     for (const Owner& owner : hot_.layout.owners().places()) {
-      if (owner.live() && !owner.freed) blocks.push_back(block_of(owner));
+      if (owner.live()) blocks.push_back(block_of(owner));
     }
   }
   std::sort(blocks.begin(), blocks.end(),
@@ -234,13 +241,16 @@ void PlannedAllocator::release(void* address) {
   const std::lock_guard guard(hot_.lock);
   Owner& owner = live_at(address);
   STOWAGE_CHECK(owner.holds > 0, "release() without a hold()");
-  if (--owner.holds == 0 && owner.freed) hot_.vacate(owner);
+  if (--owner.holds != 0 || !owner.freed) return;
+  hot_.counters.complete(owner.requested);
+  hot_.vacate(owner);
 }
 
 void PlannedAllocator::on_mark() {
   State& state = *state_;
   const std::lock_guard guard(hot_.lock);
   state.update_cursor();
+  state.idle.on_mark();
   if (state.cursor.mark()) {
     ++state.counts.iterations;
     if (state.misses_of_iteration == 0) ++state.counts.clean_iterations;
@@ -252,13 +262,14 @@ void PlannedAllocator::on_mark() {
 
 // Everything that can fail comes before the first change.
 void PlannedAllocator::State::install(std::vector<Plan> wanted, bool keep_position) {
-  Layout new_layout(wanted, arena->mapped(), &hot.layout);
+  Layout new_layout(wanted, arena->segments(), &hot.layout);
   Cursor new_cursor = keep_position ? cursor : Cursor(wanted);
   if (keep_position) new_cursor.add(wanted.back());
   plans = std::move(wanted);
   hot.layout = std::move(new_layout);
   cursor = std::move(new_cursor);
   follow_cursor();
+  idle.note_arena();
 }
 
 Status PlannedAllocator::State::add(Plan plan) {
@@ -287,6 +298,7 @@ Status PlannedAllocator::State::replace(std::vector<Plan> wanted) {
 }
 
 Status PlannedAllocator::add_plan(Plan plan) try {
+  const std::lock_guard changing(state_->idle.changing());
   const std::lock_guard guard(hot_.lock);
   return state_->add(std::move(plan));
 } catch (const std::bad_alloc&) {
@@ -294,11 +306,36 @@ Status PlannedAllocator::add_plan(Plan plan) try {
 }
 
 Status PlannedAllocator::replace_plans(std::vector<Plan> plans) try {
+  const std::lock_guard changing(state_->idle.changing());
   const std::lock_guard guard(hot_.lock);
   return state_->replace(std::move(plans));
 } catch (const std::bad_alloc&) {
   return out_of_host_memory();
 }
+
+Bytes PlannedAllocator::decommit_idle(Offset from) try {
+  State& state = *state_;
+  const std::lock_guard changing(state.idle.changing());
+  {
+    const std::lock_guard guard(hot_.lock);
+    state.update_cursor();
+    state.idle.take_out(from, state.plans, hot_.layout);
+    state.follow_cursor();
+  }
+  state.idle.give_back();
+  const std::lock_guard guard(hot_.lock);
+  return state.idle.put_back(hot_.layout);
+} catch (const std::bad_alloc&) {
+  return Bytes(0);
+}
+
+Status PlannedAllocator::commit_all() {
+  const std::lock_guard changing(state_->idle.changing());
+  const std::lock_guard guard(hot_.lock);
+  return state_->idle.commit_all(hot_.layout);
+}
+
+Bytes PlannedAllocator::committed_bytes() const noexcept { return state_->idle.committed(); }
 
 void PlannedAllocator::set_outside_bytes(Bytes bytes) {
   const std::lock_guard guard(hot_.lock);

@@ -41,12 +41,13 @@ struct ServeCounts {
   std::uint64_t last_iteration_misses = 0;
 };
 
-/// A live block of the arena.
+/// A block of the arena that is in use.
 struct ArenaBlock {
   Offset offset{0};
   Bytes rounded{0};
   Bytes requested{0};
   StreamId stream{0};
+  bool waiting = false;  ///< freed, and still used by other streams
   friend bool operator==(const ArenaBlock&, const ArenaBlock&) = default;
 };
 
@@ -83,10 +84,19 @@ class PlannedAllocator {
   /// Calls `work` with each stretch [begin, end) of offsets below `mapped` where nothing is live, while
   /// nothing can become live there. `work` calls no member.
   void visit_free(Bytes mapped, const std::function<void(std::uint64_t begin, std::uint64_t end)>& work);
+  /// Gives the memory of every segment of the arena that begins at `from` or above and in which nothing is
+  /// live back to the device, which it waits for; how much that was. A planned request that needs such a
+  /// segment takes new memory for it; where the device has none, it and all others till the next mark are
+  /// misses. Not while a graph is being captured. Takes milliseconds.
+  Bytes decommit_idle(Offset from = Offset(0));
+  /// Takes new memory for all segments that have none. Error: kOutOfMemory; some may have got theirs.
+  Status commit_all();
+  /// Bytes of the arena that are backed by memory. Counted, without a lock.
+  [[nodiscard]] Bytes committed_bytes() const noexcept;
   /// The live block that begins at `address`, unless it is freed already.
   [[nodiscard]] std::optional<ArenaBlock> block_at(const void* address) const;
-  /// All of them, in order of offset.
-  [[nodiscard]] std::vector<ArenaBlock> live_blocks() const;
+  /// All of them and those that wait for other streams, in order of offset.
+  [[nodiscard]] std::vector<ArenaBlock> active_blocks() const;
   /// Keeps the slot at `address` occupied past its free, until as many release() calls: streams that still
   /// use it. Requires: the slot is live.
   void hold(void* address);

@@ -21,7 +21,8 @@ EXACT = 2  # percent: how exactly the least share is searched
 KIB, MIB = 1 << 10, 1 << 20
 PARTS = {"in use by the running op": "in use by the op that runs", "parameters and other pinned tensors": "pinned",
          "that cannot be recomputed": "not recomputable", "in small tensors": "small",
-         "not seen by Stowage": "scratch of ops and replays", "evictable": "evictable"}
+         "made by the running op": "made by the op that runs", "in other libraries": "scratch of replays and the like",
+         "evictable": "evictable"}
 HEAD = f"""# Jobs under a budget
 
 Made by `python benchmarks/budget_matrix.py`; {ITERATIONS} iterations each on the CPU, one thread. *Peak*: what the job's

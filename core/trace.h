@@ -108,6 +108,8 @@ struct Trace {
   std::optional<SteadyWindow> steady;  ///< set by the tracer once two windows agree
   Tick end{0};                         ///< one past the last event
   std::uint64_t dropped = 0;  ///< events lost to the memory bound; such a trace is never planned from
+  /// It holds every allocation of the job up to `end`, so that other allocators can be modelled on it.
+  bool from_first_allocation = false;
 
   /// Checks every index, order and bound above, and that sizes sum up to at most kMaxTotal. A trace from a
   /// file is used only after this. Error: kUnplannable, naming the first element that breaks a rule.

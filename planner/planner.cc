@@ -23,6 +23,10 @@ Status check_options(const PlanOptions& options) {
     return Error{ErrorCode::kInvalidArgument,
                  "the planner's time limit must be above 0 and at most 1e6 seconds"};
   }
+  if (!(options.good_enough >= 0 && options.good_enough <= 1)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "what is good enough must be from 0 to 1 times the lower bound"};
+  }
   if (options.threads < 0)
     return Error{ErrorCode::kInvalidArgument, "the planner's threads must not be negative"};
   if (std::find(options.siblings.begin(), options.siblings.end(), nullptr) != options.siblings.end()) {
@@ -45,6 +49,7 @@ class Placer {
     place.time_limit_s = std::max(std::chrono::duration<double>(deadline_ - Clock::now()).count(), 1e-9);
     place.threads = options_.threads;
     place.stop = stop_;
+    place.techniques.explain = false;
     return placement::place(problem, place);
   }
 
@@ -61,6 +66,21 @@ class Placer {
 /// Of a plan's work, what one placement among offsets that siblings fix may take: the height is theirs as a
 /// rule, and the bound out of reach.
 constexpr double kBesideSiblings = 0.1;
+
+/// The part of a plan's work in which a placement is sought that is good enough, before the best one is.
+constexpr double kGoodEnoughFirst = 0.25;
+
+/// The first placement that is good enough, else the lowest one.
+Result<Solution> solve_alone(const Problem& problem, const PlanOptions& options, const Placer& placer) {
+  if (options.good_enough == 0) return placer.solve(problem, 1);
+  Problem limited = problem;
+  const auto bound = static_cast<double>(lower_bound(problem).value());
+  limited.capacity = Bytes(static_cast<std::uint64_t>(bound * (1 + options.good_enough)));
+  Result<Solution> quick = placer.solve(limited, kGoodEnoughFirst);
+  if (!quick || fits(limited, *quick)) return quick;
+  Result<Solution> best = placer.solve(problem, 1 - kGoodEnoughFirst);
+  return best && best->height < quick->height ? best : quick;
+}
 
 /// With as many of the siblings' offsets as the arena, which all plans share, can take. It may grow a little
 /// for that: what finds its slot in use is served outside the arena and costs as much.
@@ -82,7 +102,7 @@ Result<Solution> solve_beside_siblings(const Lifetimes& lifetimes, const PlanOpt
     if (best->height <= highest || (keep == Keep::kAllCrossing && best->height <= most)) break;
   }
   if (!best || best->height > most)
-    return placer.solve(fix_by_siblings(lifetimes, options.siblings, Keep::kNone), 1);
+    return solve_alone(fix_by_siblings(lifetimes, options.siblings, Keep::kNone), options, placer);
   // The bound of the fixed problem may be above that of the lifetimes alone, which is what a plan states.
   best->lower_bound = bound;
   best->proved_optimal = best->height == bound;

@@ -22,6 +22,9 @@ struct PlanOptions {
   /// Seconds after which the best plan so far is returned even if work is left. A safety net: at the default
   /// work limit it does not fire on machines of today.
   double time_limit_s = 2.0;
+  /// A placement so little above the lower bound will do, as a share of the bound: it is returned as soon as
+  /// it is found. 0: the least height is sought until a limit fires. At least 0.
+  double good_enough = 0;
   /// Plans of other kinds of iteration of the same job: buffers that live across the boundary keep their
   /// offsets where that makes no plan higher than the highest of all. Not null; they outlive the call
   /// (BackgroundPlanner copies them).

@@ -17,7 +17,7 @@ auto at(std::vector<bool>& bits, std::uint64_t index) {
 void ChargedParts::begin(RetirableArena& arena) {
   const std::lock_guard lock(mutex_);
   arena_ = &arena;
-  counted_.assign((arena.mapped().value() + kUnit - 1) / kUnit, arena.charged() >= arena.mapped());
+  counted_.assign((arena.mapped().value() + kUnit - 1) / kUnit, arena.charged() >= arena.committed());
 }
 
 std::uint64_t ChargedParts::counted_in(std::uint64_t first, std::uint64_t last) const {
@@ -40,7 +40,7 @@ bool ChargedParts::add(std::uint64_t offset, Bytes bytes) {
 
 bool ChargedParts::add_all() {
   const std::lock_guard lock(mutex_);
-  if (!arena_->charge(arena_->mapped())) return false;
+  if (!arena_->charge(arena_->committed())) return false;
   counted_.assign((arena_->mapped().value() + kUnit - 1) / kUnit, true);
   return true;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -13,13 +14,16 @@
 #include "plugin/budget/rescue.h"
 #include "plugin/cpu/cpu_adaptor.h"
 #include "plugin/doors.h"
+#include "plugin/environment.h"
 #include "plugin/finish.h"
 #include "plugin/notice.h"
+#include "plugin/process_name.h"
 #include "plugin/registry.h"
 #include "plugin/report.h"
 #include "plugin/session.h"
 #include "plugin/settings.h"
 #include "recompute/recompute.h"
+#include "tracer/backward_pass.h"
 
 namespace stowage::plugin {
 namespace {
@@ -73,7 +77,15 @@ const char* told(Work work) noexcept try {
   return nullptr;
 }
 
+void warn_of_unknown_variables() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (const std::string& sentence : unknown_variables(process_environment())) warn(sentence);
+  });
+}
+
 Status enable(const Settings& settings) {
+  warn_of_unknown_variables();
   const std::lock_guard lock(control_mutex());
   set_verbosity(settings.verbose);
   if (Status opened = open_doors(settings); !opened) return opened;
@@ -87,13 +99,25 @@ std::string name_of(const TraceInfo& info) {
 }
 
 Status save_trace_of(const std::string& path, const std::string& device) {
-  const std::vector<Session*> sessions = all_sessions();
-  for (auto at = sessions.rbegin(); at != sessions.rend(); ++at) {  // the newest of a device
+  const std::vector<Session*> sessions = present_sessions();
+  for (auto at = sessions.rbegin(); at != sessions.rend(); ++at) {
     const std::string name = name_of((*at)->info());
     if (device.empty() || name == device || name == device + ":0") return (*at)->save_trace(path);
   }
   return Error{ErrorCode::kNotFound, "nothing was recorded" + (device.empty() ? "" : " on " + device) +
                                          "; enable Stowage and run some iterations first"};
+}
+
+// The preload shim and torch's entry point may both ask; one answer, and one warning, is enough.
+void enable_once(const char* overrides) {
+  static std::atomic<bool> asked{false};
+  if (asked.exchange(true)) return;
+  const int status = guarded([&]() -> Status {
+    const Result<Settings> settings = read_settings(overrides);
+    if (!settings.ok()) return settings.error();
+    return settings->enable ? enable(*settings) : Status();
+  });
+  if (status != 0) warn(last_error + "; the job goes on without Stowage");
 }
 
 }  // namespace
@@ -109,16 +133,11 @@ int stowage_enable(const char* overrides) {
   });
 }
 
-void stowage_autoload() {
-  // The preload shim and torch's entry point may both ask; one answer, and one warning, is enough.
-  static std::atomic<bool> asked{false};
-  if (asked.exchange(true)) return;
-  const int status = guarded([]() -> Status {
-    const Result<Settings> settings = read_settings();
-    if (!settings.ok()) return settings.error();
-    return settings->enable ? enable(*settings) : Status();
-  });
-  if (status != 0) warn(last_error + "; the job goes on without Stowage");
+void stowage_autoload() { enable_once(""); }
+
+void stowage_autoload_preloaded() {
+  const char* chosen = std::getenv("STOWAGE");
+  enable_once(chosen == nullptr || *chosen == '\0' ? "enable=1" : "");
 }
 
 int stowage_disable() {
@@ -131,7 +150,10 @@ int stowage_disable() {
 
 int stowage_step() {
   return guarded([]() -> Status {
-    for (Session* session : all_sessions()) session->on_mark(MarkSource::kUser);
+    const auto mark = [] {
+      for (Session* session : all_sessions()) session->on_mark(MarkSource::kUser);
+    };
+    tracer::inside_backward() ? tracer::once_after_backward(mark) : mark();
     return {};
   });
 }
@@ -141,7 +163,14 @@ const char* stowage_report() {
 }
 
 const char* stowage_report_text(const char* json) {
-  return told([&] { return report_text(json == nullptr ? process_report_json() : std::string(json)); });
+  last_error.clear();
+  const char* text = told([&] {
+    const Result<std::string> table =
+        report_text(json == nullptr ? process_report_json() : std::string(json));
+    if (!table.ok()) failed(table.error());
+    return table.ok() ? *table : std::string();
+  });
+  return last_error.empty() ? text : nullptr;
 }
 
 int stowage_save_trace(const char* path, const char* device) {
@@ -180,6 +209,34 @@ int stowage_expose(void* storage) {
   return brought_back([&] { Runtime::expose(static_cast<c10::StorageImpl*>(storage)); });
 }
 
+int stowage_lend(void* storage) {
+  return brought_back([&] { Runtime::lend(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_take_back(void* storage) {
+  return brought_back([&] { Runtime::take_back(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_hold(void* storage) {
+  return brought_back([&] { Runtime::hold(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_let_go(void* storage) {
+  return brought_back([&] { Runtime::let_go(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_tell_address(void* storage) {
+  return brought_back([&] { Runtime::tell_address(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_begin_write(void* storage) {
+  return brought_back([&] { Runtime::begin_write(static_cast<c10::StorageImpl*>(storage)); });
+}
+
+int stowage_end_write(void* storage) {
+  return brought_back([&] { Runtime::end_write(static_cast<c10::StorageImpl*>(storage)); });
+}
+
 int stowage_count(void* storage) {
   return guarded([&]() -> Status {
     count_cpu(*static_cast<c10::StorageImpl*>(storage));
@@ -193,6 +250,13 @@ void stowage_join() { Runtime::join(); }
 void stowage_expect_joins(int all_join) { Runtime::expect_joins(all_join != 0); }
 
 void stowage_finish() { finish(); }
+void stowage_finish_as(const char* name) {
+  if (name == nullptr) return finish_quietly();
+  guarded([&]() -> Status {
+    set_process_name(name);
+    return {};
+  });
+}
 const char* stowage_version() { return STOWAGE_VERSION; }
 const char* stowage_torch_version() { return TORCH_VERSION; }
 const char* stowage_last_error() { return last_error.c_str(); }

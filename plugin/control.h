@@ -17,13 +17,15 @@ STOWAGE_API int stowage_enable(const char* overrides);
 /// The way in that may never fail: does what the environment asks (STOWAGE), with a warning where that cannot
 /// be done. Only the first call counts.
 STOWAGE_API void stowage_autoload(void);
+/// The same for a process that the preload shim came into: there STOWAGE need not be set, and 0 means no.
+STOWAGE_API void stowage_autoload_preloaded(void);
 /// Puts PyTorch's own allocators back. Live tensors stay valid.
 STOWAGE_API int stowage_disable(void);
 /// The user says that an iteration ended; from then on nothing else counts as the end of one.
 STOWAGE_API int stowage_step(void);
 /// The report as JSON; keys in docs/report.md.
 STOWAGE_API const char* stowage_report(void);
-/// A report as text; null: the present one.
+/// A report as text; `json` null: the present one. Null, if it is no report.
 STOWAGE_API const char* stowage_report_text(const char* json);
 /// Writes the recorded trace of `device` ("cpu", "cuda", "cuda:1"; null: the only one) to a file.
 STOWAGE_API int stowage_save_trace(const char* path, const char* device);
@@ -34,15 +36,27 @@ STOWAGE_API const char* stowage_settings(const char* overrides);
 /// one whose memory comes through PyTorch's pluggable allocator.
 STOWAGE_API int stowage_finish_later(void);
 /// Writes the report and the trace that the settings ask for, and stops. Runs by itself when the process
-/// ends; once.
+/// ends; once. A process that had no tensors writes nothing.
 STOWAGE_API void stowage_finish(void);
+/// Names this process in what it writes ("rank3", letters and digits; "": by its environment), or, with null,
+/// says that it works for another one and writes nothing.
+STOWAGE_API void stowage_finish_as(const char* name);
 /// Python's guards for tensors that may be evicted: `place` puts them in place (1) or removes them (0) and
-/// gives 0 for success. A budget waits until this was called.
+/// gives 0 for success; 2: the runtime sees ops by now, and hears of what was lent before. A budget waits
+/// until this was called.
 STOWAGE_API int stowage_guard_with(int (*place)(int));
 /// What the guards call; `storage`: address of a c10::StorageImpl. It comes back and stays; with expose, what
 /// is computed from it from now on stays too. 2: there is no memory to bring it back.
 STOWAGE_API int stowage_pin(void* storage);
 STOWAGE_API int stowage_expose(void* storage);
+/// As recompute/recompute.h says of these functions; results as above.
+STOWAGE_API int stowage_lend(void* storage);
+STOWAGE_API int stowage_take_back(void* storage);
+STOWAGE_API int stowage_hold(void* storage);
+STOWAGE_API int stowage_let_go(void* storage);
+STOWAGE_API int stowage_tell_address(void* storage);
+STOWAGE_API int stowage_begin_write(void* storage);
+STOWAGE_API int stowage_end_write(void* storage);
 /// Memory of a c10::StorageImpl from before stowage_enable() counts for the budget from now on.
 STOWAGE_API int stowage_count(void* storage);
 /// Between these calls the thread runs code that may touch memory unseen.

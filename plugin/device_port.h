@@ -23,6 +23,9 @@ struct UpstreamUse {
   Bytes peak_reserved{0};   ///< highest so far; 0 when the device cannot tell
 };
 
+/// What happens to a block of the arena. A free is completed once no stream uses the block any more.
+enum class BlockEvent : std::uint8_t { kAllocated, kFreeRequested, kFreeCompleted };
+
 class DevicePort {
  public:
   virtual ~DevicePort() = default;
@@ -43,9 +46,14 @@ class DevicePort {
   /// so evicts alike.
   virtual void even_out(bool /*evicted*/, bool /*planned*/) {}
   /// The session gave up and is off: nothing of it may cost the job anything from now on, and upstream's
-  /// settings are to be the user's again. May synchronise.
-  virtual void stay_out() {}
+  /// settings are to be the user's again, unless the job needs less memory under those it was recorded with
+  /// (`as_recorded`). May synchronise.
+  virtual void stay_out(bool /*as_recorded*/) {}
   virtual UpstreamUse upstream_use() = 0;
+  /// Told of every block of the arena after Session::watch_blocks(true): an allocation once the address is
+  /// given, a free before another can get it. Where a free was requested earlier, its completion comes
+  /// without `bytes` and `stream`.
+  virtual void on_block(BlockEvent /*event*/, void* /*address*/, Bytes /*bytes*/, StreamId /*stream*/) {}
   /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
   virtual Ledger* ledger() { return nullptr; }
   /// An arena's memory is taken when it is first touched, so that a budget may count it bit by bit.
@@ -53,10 +61,14 @@ class DevicePort {
   /// Gives the memory behind a stretch of an arena back, whose content is of no use any more; addresses stay.
   /// How much was given back.
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
+  /// False while the device must not be waited for: a graph is being captured.
+  [[nodiscard]] virtual bool may_wait() const { return true; }
   /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
   virtual std::uint64_t record_fence(StreamId stream) = 0;
   /// True once the stream has run past the fence. Never blocks.
   virtual bool fence_passed(std::uint64_t fence) = 0;
+  /// Waits until the stream has run past the fence, if that can be waited for now.
+  virtual void wait_for_fence(std::uint64_t /*fence*/) {}
 };
 
 }  // namespace stowage::plugin

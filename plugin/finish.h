@@ -10,7 +10,9 @@ namespace stowage::plugin {
 
 /// finish() will run at exit with `settings`. Later calls change the settings.
 void finish_at_exit(const Settings& settings);
-/// Once; in a forked child never. Failures are warnings.
+/// Once; in a forked child never. Writes nothing where there is nothing to tell. Failures are warnings.
 void finish() noexcept;
+/// This process works for another one (loads its data, say): finish() writes nothing.
+void finish_quietly() noexcept;
 
 }  // namespace stowage::plugin

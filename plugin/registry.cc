@@ -1,10 +1,9 @@
 #include "plugin/registry.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <mutex>
 
+#include "core/fork.h"
 #include "plugin/session.h"
 
 namespace stowage::plugin {
@@ -21,9 +20,9 @@ Registry& registry() {
 }
 
 // The registry is held over the fork, so that the child finds its list whole.
-void before_fork() { registry().mutex.lock(); }
-void in_parent() { registry().mutex.unlock(); }
-void in_child() {
+void before_fork(void*) { registry().mutex.lock(); }
+void in_parent(void*) { registry().mutex.unlock(); }
+void in_child(void*) {
   for (Session* session : registry().sessions) session->after_fork();
   registry().mutex.unlock();
 }
@@ -31,11 +30,7 @@ void in_child() {
 }  // namespace
 
 void add_session(Session* session) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    registry();
-    pthread_atfork(before_fork, in_parent, in_child);
-  });
+  handle_forks(ForkRank::kLeaf, {&before_fork, &in_parent, &in_child, &registry()});
   const std::lock_guard lock(registry().mutex);
   registry().sessions.push_back(session);
 }
@@ -48,6 +43,22 @@ void remove_session(Session* session) {
 std::vector<Session*> all_sessions() {
   const std::lock_guard lock(registry().mutex);
   return registry().sessions;
+}
+
+std::vector<Session*> present_sessions() {
+  std::vector<Session*> present;
+  for (Session* session : all_sessions()) {
+    const auto before = std::find_if(present.begin(), present.end(), [&](const Session* other) {
+      return other->info().device == session->info().device &&
+             other->info().device_index == session->info().device_index;
+    });
+    if (before == present.end()) {
+      present.push_back(session);
+    } else {
+      *before = session;
+    }
+  }
+  return present;
 }
 
 }  // namespace stowage::plugin

@@ -1,9 +1,13 @@
 #include "plugin/report.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "plugin/process_name.h"
 #include "plugin/registry.h"
 #include "plugin/session.h"
 
@@ -66,6 +70,12 @@ std::string memory_rows(const Json& device, bool planned) {
   std::string lost = format("%.1f %%", 100 * device.value("fragmentation_before", 0.0));
   if (planned) {
     reserved += " before, " + bytes_of(device, "reserved_after_bytes") + " now";
+  }
+  const Json budget = device.value("budget", Json::object());
+  const std::uint64_t limit = budget.value("limit_bytes", 0ull);
+  if (limit != 0 && device.value("reserved_before_bytes", 0ull) > limit)
+    reserved += " (before: also while there was no limit yet)";
+  if (planned) {
     lost += format(" before, %.1f %% now", 100 * device.value("fragmentation_after", 0.0));
   }
   text += row("reserved", reserved) + row("fragmentation", lost);
@@ -125,27 +135,50 @@ std::string device_text(const Json& device) {
   return text + budget_rows(device);
 }
 
+Error foreign(const std::string& why) {
+  return {ErrorCode::kForeignFile, "this JSON is not a report of Stowage: " + why};
+}
+
 }  // namespace
 
 std::string process_report_json() {
   Json devices = Json::array();
-  for (const Session* session : all_sessions()) devices.push_back(Json::parse(session->report_json()));
+  for (const Session* session : present_sessions()) devices.push_back(Json::parse(session->report_json()));
   Json report = Json::object();
   for (const Json& device : devices)
     if (report.empty() || (report.value("arena_bytes", 0ull) == 0 && device.value("arena_bytes", 0ull) != 0))
       report = device;
   if (report.empty()) report["state"] = "none";
+  report["process"] = {{"id", getpid()}, {"name", process_name()}};
   report["devices"] = devices;
   return report.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string report_text(const std::string& json) try {
+bool tells_nothing(const std::string& json) {
   const Json report = Json::parse(json);
+  const Json& devices = report.at("devices");
+  return std::all_of(devices.begin(), devices.end(), [](const Json& device) {
+    return device.value("iterations", 0ull) == 0 && device.value("peak_live_bytes", 0ull) == 0;
+  });
+}
+
+Result<std::string> report_text(const std::string& json) try {
+  const Json report = Json::parse(json);
+  const Json& devices = report.at("devices");
+  if (!devices.is_array()) return foreign("its \"devices\" are no list");
+  if (devices.empty()) {
+    if (report.value("state", std::string()) != "none") return foreign("it has no devices");
+    return std::string("stowage: no device has been used yet\n");
+  }
   std::string text;
-  for (const Json& device : report.at("devices")) text += device_text(device);
-  return text.empty() ? "stowage: no device has been used yet\n" : text;
-} catch (const std::exception& error) {
-  return std::string("not a report of Stowage: ") + error.what() + "\n";
+  for (const Json& device : devices) {
+    if (!device.is_object() || !device.contains("device") || !device.contains("state"))
+      return foreign("one of its devices has no name or no state");
+    text += device_text(device);
+  }
+  return text;
+} catch (const Json::exception& error) {
+  return foreign(error.what());
 }
 
 }  // namespace stowage::plugin

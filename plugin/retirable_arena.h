@@ -6,9 +6,12 @@
 // nothing will be served from it. Thread safety: as Arena's; charged() from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "allocator/arena.h"
 #include "allocator/backend.h"
@@ -30,13 +33,36 @@ class RetirableArena final : public allocator::Arena {
   [[nodiscard]] void* base() const noexcept override { return base_; }
   [[nodiscard]] Bytes reserved() const noexcept override { return reserved_; }
   [[nodiscard]] Bytes mapped() const noexcept override { return arena_ ? arena_->mapped() : Bytes(0); }
+  [[nodiscard]] Bytes committed() const noexcept override { return arena_ ? arena_->committed() : Bytes(0); }
+  [[nodiscard]] std::vector<allocator::Segment> segments() const override {
+    return arena_ ? arena_->segments() : std::vector<allocator::Segment>();
+  }
   Status grow(Bytes bytes) override {
-    if (!arena_) return Error{ErrorCode::kOutOfMemory, "the arena was given back"};
-    if (!charge(allocator::round_up_to(bytes, page_)))
-      return Error{ErrorCode::kOutOfMemory, "the budget has no room for a larger arena"};
+    if (!arena_) return gone();
+    const Bytes before = arena_->mapped();
+    const Bytes after = std::max(allocator::round_up_to(bytes, page_), before);
+    const Bytes counted = charged();
+    if (!charge(counted + (after - before))) return no_room();
     Status grown = arena_->grow(bytes);
-    uncharge(arena_->mapped());
+    uncharge(counted + (arena_->mapped() - before));
     return grown;
+  }
+  bool decommit(std::size_t index) noexcept override {
+    if (!arena_) return false;
+    const Bytes before = arena_->committed();
+    if (!arena_->decommit(index)) return false;
+    uncharge(charged() - (before - arena_->committed()));
+    return true;
+  }
+  Status commit(std::size_t index) override {
+    if (!arena_) return gone();
+    const allocator::Segment segment = arena_->segments()[index];
+    if (segment.committed) return {};
+    const Bytes counted = charged();
+    if (!charge(counted + segment.bytes())) return no_room();
+    Status committed = arena_->commit(index);
+    if (!committed) uncharge(counted);
+    return committed;
   }
   /// Counts bytes up to `wanted`. False: the budget has no room for them.
   [[nodiscard]] bool charge(Bytes wanted) {
@@ -60,6 +86,11 @@ class RetirableArena final : public allocator::Arena {
   }
 
  private:
+  static Error gone() { return Error{ErrorCode::kOutOfMemory, "the arena was given back"}; }
+  static Error no_room() {
+    return Error{ErrorCode::kOutOfMemory, "the budget has no room for a larger arena"};
+  }
+
   std::unique_ptr<allocator::Arena> arena_;
   Ledger* ledger_;
   void* base_;

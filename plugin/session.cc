@@ -53,9 +53,11 @@ Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& 
              std::chrono::milliseconds(chosen.plan_wait_ms)),
       serving(hot.serving),
       owner(hot.owner),
+      former(hot.former),
       recording(hot.recording),
       forked(hot.forked),
       watch_period(hot.watch_period),
+      history(hot.history),
       uses(hot.uses),
       plans(std::move(source)) {}
 
@@ -77,6 +79,7 @@ Session::~Session() {
 [[gnu::noinline]] void* Session::try_allocate_watched(Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
+  if (state.uses.any_in_arena()) state.complete_frees();  // as native does before every allocation
   allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
   allocator::PlannedAllocator* const settling =
       planned == nullptr ? state.settling.load(std::memory_order_acquire) : nullptr;
@@ -89,6 +92,8 @@ Session::~Session() {
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  if (state.history.load(std::memory_order_relaxed))
+    state.port.on_block(BlockEvent::kAllocated, address, bytes, stream);
   return address;
 }
 
@@ -115,30 +120,35 @@ void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   if (state.uses.any_waiting() && state.uses.forget(address) && recorder)
     recorder->on_free_completed(address);
   if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  if (recorder && state.budget.pending()) [[unlikely]]
+    state.watch_peak(recorder->live());
   if (allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
     const UpstreamUse use = state.port.upstream_use();
-    planned->set_outside_bytes(use.allocated);
+    planned->set_outside_bytes(state.outside_bytes(use));
     state.note_reserved(use.reserved);
   }
 }
 
 bool Session::free(void* address) {
   State& state = *state_;
-  allocator::PlannedAllocator* owner = state.owner.load(std::memory_order_acquire);
-  const bool ours = owner != nullptr && owner->owns(address);
+  allocator::PlannedAllocator* owner = owner_of(address);
+  const bool ours = owner != nullptr;
   if (state.forked.load(std::memory_order_relaxed)) return ours;
   tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
   if (state.uses.any_noted()) [[unlikely]] {
     const std::vector<StreamId> streams = state.uses.take(address);
     if (!streams.empty()) {
       if (recorder) recorder->on_free_requested(address);
+      if (ours) state.tell_of_free(address, /*completed=*/false);
       state.free_later(address, ours, streams);
       return ours;
     }
   }
   if (recorder) recorder->on_free(address);
-  if (ours) owner->free(address);
-  return ours;
+  if (!ours) return false;
+  state.tell_of_free(address, /*completed=*/true);
+  owner->free(address);
+  return true;
 }
 
 [[gnu::noinline]] bool Session::free_block_watched(void* address) {
@@ -146,80 +156,47 @@ bool Session::free(void* address) {
   return block_at(address) && free(address);
 }
 
-bool Session::owns(const void* address) const noexcept {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  return owner != nullptr && owner->owns(address);
+allocator::PlannedAllocator* Session::owner_of(const void* address) const noexcept {
+  return state_->owner_of(address);
 }
 
+allocator::PlannedAllocator* Session::State::owner_of(const void* address) const noexcept {
+  allocator::PlannedAllocator* now = owner.load(std::memory_order_acquire);
+  return now != nullptr && now->owns(address) ? now : former.find(address);
+}
+
+bool Session::owns(const void* address) const noexcept { return owner_of(address) != nullptr; }
+
 Bytes Session::size_of(const void* address) const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const allocator::PlannedAllocator* owner = owner_of(address);
   if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
   return owner->size_of(address);
 }
 
 std::optional<allocator::ArenaBlock> Session::block_at(const void* address) const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const allocator::PlannedAllocator* owner = owner_of(address);
   if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return std::nullopt;
   return owner->block_at(address);
 }
 
-std::vector<allocator::ArenaBlock> Session::live_blocks() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+std::vector<allocator::ArenaBlock> Session::active_blocks(const void* address) const {
+  const allocator::PlannedAllocator* owner = owner_of(address);
   if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return {};
-  return owner->live_blocks();
-}
-
-bool Session::record_stream(void* address, StreamId stream) {
-  State& state = *state_;
-  const bool ours = owns(address);
-  if (state.forked.load(std::memory_order_relaxed)) return ours;
-  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
-  if (recorder) recorder->on_cross_stream_use(address, stream);
-  if (ours || recorder) state.uses.note(address, stream);
-  return ours;
-}
-
-// ---- frees that wait for other streams
-
-void Session::State::free_later(void* address, bool in_arena, const std::vector<StreamId>& streams) {
-  StreamUses::Waiting waiting{address, in_arena, {}};
-  for (const StreamId stream : streams) waiting.fences.push_back(port.record_fence(stream));
-  if (in_arena) {
-    allocator::PlannedAllocator* planned_allocator = owner.load(std::memory_order_acquire);
-    planned_allocator->hold(address);
-    planned_allocator->free(address);
-  }
-  uses.wait(std::move(waiting));
-}
-
-void Session::State::complete_frees() {
-  if (!uses.any_waiting()) return;
-  tracer::Recorder* recorder = recording.load(std::memory_order_acquire);
-  for (const StreamUses::Waiting& done : uses.passed(port)) {
-    if (done.address == nullptr) continue;
-    if (recorder) recorder->on_free_completed(done.address);
-    if (done.in_arena) owner.load(std::memory_order_acquire)->release(done.address);
-  }
+  return owner->active_blocks();
 }
 
 // ---- marks
 
 void Session::on_mark(MarkSource source) {
-  State& state = *state_;
-  if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
-    return;
-  try {
-    state.end_early_step();
-    state.mark(source);
-  } catch (const std::exception& error) {
-    state.fail({ErrorCode::kInternal, error.what()});
-  }
-  state.leave();
+  state_->conduct([this, source] {
+    state_->end_early_step();
+    state_->mark(source);
+  });
 }
 
 void Session::State::end_early_step() {
   if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
-  port.part_optimizer_state();
+  part_state();
   if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) resume_serving();
 }
 
@@ -265,15 +242,12 @@ void Session::State::mark(MarkSource source) {
 }
 
 void Session::on_optimizer_begin() {
-  State& state = *state_;
-  if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
-    return;
-  try {
-    state.begin_early_step();
-  } catch (const std::exception& error) {
-    state.fail({ErrorCode::kInternal, error.what()});
-  }
-  state.leave();
+  state_->conduct([this] { state_->begin_early_step(); });
+}
+
+void Session::on_optimizer_end() {
+  if (!expects_lasting()) return;
+  state_->conduct([this] { state_->end_early_step(); });
 }
 
 // Optimizer state is born in the first steps and lives for good: let it not settle in pages full of holes,
@@ -286,8 +260,14 @@ void Session::State::begin_early_step() {
                                                      : first_steps && now == SessionState::kPlanned;
   if (!early) return;
   pause_serving();
-  port.part_optimizer_state();
+  part_state();
   in_early_step.store(true, std::memory_order_release);
+}
+
+// It may synchronise: of hundreds of optimizers only the first ones do.
+void Session::State::part_state() {
+  constexpr std::uint64_t kMostParted = 32;
+  if (optimizer_steps <= kMostParted) port.part_optimizer_state();
 }
 
 bool Session::expects_lasting() const noexcept {
@@ -312,7 +292,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (!loud) return;
   if (rescues) return begin_rescuing(reason);
   try {
-    port.stay_out();
+    port.stay_out(oversized);
   } catch (const std::exception& error) {
     note(1, std::string("upstream's cache was not released: ") + error.what());
   }
@@ -321,7 +301,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
 bool Session::needs_marks() const noexcept {
   const State& state = *state_;
   return state.state.load(std::memory_order_acquire) != SessionState::kOff ||
-         (state.owner.load(std::memory_order_acquire) != nullptr &&
+         ((state.owner.load(std::memory_order_acquire) != nullptr || state.former.any()) &&
           !state.forked.load(std::memory_order_relaxed));
 }
 
@@ -349,34 +329,6 @@ void Session::after_fork() noexcept {
   state_->settling.store(nullptr, std::memory_order_relaxed);
   state_->recording.store(nullptr, std::memory_order_relaxed);
   state_->state.store(SessionState::kOff, std::memory_order_relaxed);
-}
-
-// ---- numbers
-
-SessionState Session::state() const { return state_->state.load(std::memory_order_acquire); }
-
-const TraceInfo& Session::info() const { return state_->info; }
-
-Bytes Session::arena_bytes() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  return owner == nullptr ? Bytes(0) : owner->arena().mapped();
-}
-
-Bytes Session::arena_live_bytes() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
-  return readable ? owner->live_bytes() : Bytes(0);
-}
-
-Bytes Session::peak_bytes() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
-  return readable ? owner->peak_bytes() : Bytes(0);
-}
-
-void Session::reset_peak() {
-  allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  if (owner != nullptr && !state_->forked.load(std::memory_order_relaxed)) owner->reset_peak();
 }
 
 }  // namespace stowage::plugin

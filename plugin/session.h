@@ -50,32 +50,40 @@ class Session {
   /// Frees an address of the arena. False, and nothing happens: no live block begins there. The hot path.
   [[nodiscard]] bool free_block(void* address) {
     allocator::PlannedAllocator* owner = hot_.owner.load(std::memory_order_acquire);
-    if (owner == nullptr || hot_.free_is_watched()) [[unlikely]]
+    if (owner == nullptr || hot_.free_is_watched() || !owner->try_free(address)) [[unlikely]]
       return free_block_watched(address);
-    return owner->try_free(address);
+    return true;
   }
-  /// True if `address` lies in the arena.
+  /// True if `address` lies in the arena, or in a former one where a tensor still lives.
   [[nodiscard]] bool owns(const void* address) const noexcept;
-  /// The live block that begins at `address`, and all of them in order of offset; none in a forked child.
+  /// The live block that begins at `address`; none in a forked child.
   [[nodiscard]] std::optional<allocator::ArenaBlock> block_at(const void* address) const;
-  [[nodiscard]] std::vector<allocator::ArenaBlock> live_blocks() const;
+  /// Those of the arena that `address` lies in and those that wait for other streams, in order of offset;
+  /// none in a forked child.
+  [[nodiscard]] std::vector<allocator::ArenaBlock> active_blocks(const void* address) const;
   /// Rounded size of an arena address. Requires: owns(address).
   [[nodiscard]] Bytes size_of(const void* address) const;
   /// record_stream. True if the arena's; false: the caller passes it on upstream (already noted here).
   bool record_stream(void* address, StreamId stream);
+  /// Completes the frees that wait for other streams, for which it waits. Not while a graph is being
+  /// captured.
+  void finish_frees();
+  /// Whether the port is to hear of every block of the arena (DevicePort::on_block).
+  void watch_blocks(bool wanted);
   /// An iteration ended. May switch states, release upstream's cache and map the arena.
   void on_mark(MarkSource source);
   /// False once marks change nothing any more: it is off, and its arena was given back.
   [[nodiscard]] bool needs_marks() const noexcept;
-  /// An optimizer step begins (its end is an on_mark).
+  /// An optimizer step begins, and ends. Whether it ends an iteration is not said here: that is an on_mark.
   void on_optimizer_begin();
+  void on_optimizer_end();
   /// True while one of the first optimizer steps runs: most of what it allocates is optimizer state and
   /// lasts, so upstream, which serves all of it, had better keep it apart from what does not.
   [[nodiscard]] bool expects_lasting() const noexcept;
 
   [[nodiscard]] SessionState state() const;
   [[nodiscard]] const TraceInfo& info() const;  ///< the device, as it was when the session was made
-  [[nodiscard]] Bytes arena_bytes() const;      ///< mapped
+  [[nodiscard]] Bytes arena_bytes() const;      ///< backed by memory, former arenas included
   [[nodiscard]] Bytes arena_live_bytes() const;
   [[nodiscard]] Bytes peak_bytes()
       const;  ///< of arena and upstream together since reset_peak; 0 without arena
@@ -92,8 +100,12 @@ class Session {
   bool make_piece_upstream(Bytes bytes, const FreeSpace& space);
   /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
   bool make_room_upstream(Bytes bytes);
+  /// Gives what of the arenas is not in use back to the device: page by page while a plan is followed, which
+  /// takes new memory where it needs some; the whole arena where none is. Waits for the device.
+  void give_back_idle();
   /// The sentence for an out-of-memory error where make_room() could not help.
-  [[nodiscard]] std::string explain_shortage(Bytes bytes) const;
+  /// `workspaces`: what of upstream's blocks cuBLAS holds, as far as the caller knows.
+  [[nodiscard]] std::string explain_shortage(Bytes bytes, Bytes workspaces = Bytes(0)) const;
   /// It is held to a budget, or will be.
   [[nodiscard]] bool has_budget() const;
   /// Python's guards are there now: a budget that waited for them is held from here on.
@@ -110,6 +122,8 @@ class Session {
  private:
   void* try_allocate_watched(Bytes bytes, StreamId stream);
   bool free_block_watched(void* address);
+  /// The allocator whose arena `address` lies in, or null.
+  [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
   void watch_period(Bytes bytes, StreamId stream);
   SessionHot hot_;
   std::unique_ptr<State> state_;

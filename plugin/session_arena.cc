@@ -36,9 +36,10 @@ Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes he
 
 Status Session::State::serve(const Plan& plan) {
   if (owner.load() != nullptr) {
-    if (parts.add_all() && planned.back()->replace_plans({plan})) return parts.begin(*arena), Status();
+    if (budget.on() && parts.add_all() && planned.back()->replace_plans({plan}))
+      return parts.begin(*arena), Status();
     give_back_arena();
-    if (owner.load() != nullptr)
+    if (owner.load() != nullptr && !part_with_arena())
       return Error{ErrorCode::kOutOfMemory,
                    "the arena cannot be exchanged while tensors of the old plan live in it"};
   }
@@ -51,7 +52,7 @@ Status Session::State::serve(const Plan& plan) {
   parts.begin(*arena);
   planned.push_back(std::make_unique<allocator::PlannedAllocator>(
       std::move(*retirable), std::vector<Plan>{plan}, port.arena_counters()));
-  planned.back()->set_outside_bytes(port.upstream_use().allocated);
+  planned.back()->set_outside_bytes(outside_bytes(port.upstream_use()));
   owner.store(planned.back().get(), std::memory_order_release);
   return {};
 }
@@ -62,7 +63,7 @@ void Session::State::pause_serving() {
 }
 
 void Session::State::resume_serving() {
-  const bool whole = arena->charged() >= arena->mapped() || port.ledger() == nullptr;
+  const bool whole = arena->charged() >= arena->committed() || port.ledger() == nullptr;
   settling_marks = 0;
   (whole ? serving : settling).store(planned.back().get(), std::memory_order_release);
 }
@@ -154,18 +155,47 @@ bool Session::State::give_up_free_arena() {
 }
 
 void Session::State::give_back_arena() {
+  if (former.any() && port.may_wait() && !uses.any_waiting()) former.shrink();
   allocator::PlannedAllocator* old = owner.load(std::memory_order_relaxed);
   if (old == nullptr || serving.load(std::memory_order_relaxed) != nullptr || uses.any_waiting()) return;
   if (settling.load(std::memory_order_relaxed) != nullptr) return;
-  if (old->live_bytes().value() != 0 || !shut_out(*old)) return;
-  if (old->live_bytes().value() != 0) return;
+  if (!port.may_wait() || !shut_out(*old)) return;
+  if (old->live_bytes().value() != 0) return give_back_idle();
   owner.store(nullptr, std::memory_order_release);  // before the addresses can become somebody else's
   arena->retire();
   arena = nullptr;
 }
 
+// What is in use of an arena that hands nothing out any more stays where it is. Under a budget the host's
+// parts are counted one by one, and go back in give_up_free_parts().
+void Session::State::give_back_idle() {
+  if (budget.on() && port.commits_on_touch()) return;
+  planned.back()->decommit_idle();
+}
+
+// For a plan that needs an arena of its own, while tensors of the old plan live in the present one.
+bool Session::State::part_with_arena() {
+  if (budget.on() || !port.may_wait() || !former.add(*planned.back(), *arena)) return false;
+  owner.store(nullptr, std::memory_order_release);
+  arena = nullptr;
+  former.shrink();
+  return true;
+}
+
 bool Session::State::shut_out(allocator::PlannedAllocator& old) {
   return static_cast<bool>(old.replace_plans({}));  // from here on not even a late caller gets an address
+}
+
+void Session::give_back_idle() {
+  state_->conduct([this] { state_->give_back_unused(); });
+}
+
+// Who follows a plan keeps the arena's addresses.
+void Session::State::give_back_unused() {
+  complete_frees();
+  if (state.load() != SessionState::kPlanned) return give_back_arena();
+  if (former.any()) former.shrink();
+  if (owner.load() != nullptr) give_back_idle();
 }
 
 }  // namespace stowage::plugin

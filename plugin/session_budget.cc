@@ -26,6 +26,12 @@ void Session::guards_placed() {
   state.leave();
 }
 
+// A share of the peak is not a limit yet: who marks iterations will tell, or the allocations do.
+void Session::State::watch_peak(Bytes live) {
+  if (!peaks.on_alloc(live)) return;
+  conduct([this] { budget.believe_peak(); });
+}
+
 bool Session::has_budget() const { return state_->budget.on(); }
 
 bool Session::make_room(Bytes bytes) {
@@ -33,7 +39,7 @@ bool Session::make_room(Bytes bytes) {
   if (state.forked.load(std::memory_order_relaxed)) return true;
   if (state.evicts_under_plan() && state.give_up_free_arena()) return true;
   if (state.budget.make_room(bytes) || state.give_up_free_arena()) return true;
-  return state.port.ledger()->missing(bytes).value() == 0;
+  return state.port.ledger()->missing(bytes).value() == 0 || state.budget.follow_peak(bytes);
 }
 
 bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {
@@ -44,10 +50,20 @@ bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {
 bool Session::make_room_upstream(Bytes bytes) {
   State& state = *state_;
   if (state.forked.load(std::memory_order_relaxed)) return false;
-  return state.budget.make_more_room(bytes) || state.give_up_free_arena();
+  return state.budget.make_more_room(bytes) || state.give_up_free_arena() || state.budget.follow_peak(bytes);
 }
 
-std::string Session::explain_shortage(Bytes bytes) const { return state_->budget.explain(bytes); }
+std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {
+  State& state = *state_;
+  Shortage shortage;
+  shortage.wanted = bytes;
+  shortage.workspaces = workspaces;
+  const Bytes arena = arena_bytes();
+  shortage.idle_arena = arena - std::min(arena, arena_live_bytes());
+  const UpstreamUse use = state.port.upstream_use();
+  shortage.cached = use.reserved - std::min(use.reserved, use.allocated);
+  return state.budget.explain(shortage);
+}
 
 // True if anything was evicted in the iteration that ended, beyond what a schedule says. While recording,
 // that iteration is forgotten.

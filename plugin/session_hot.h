@@ -5,8 +5,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "allocator/planned_allocator.h"
+#include "plugin/former_arenas.h"
 #include "plugin/stream_uses.h"
 
 namespace stowage::tracer {
@@ -15,23 +17,47 @@ class Recorder;
 
 namespace stowage::plugin {
 
+/// One bit of a word that others share, so that the hot path asks for several of them with one load.
+class WatchBit {
+ public:
+  WatchBit(std::atomic<std::uint8_t>& word, std::uint8_t bit) : word_(word), bit_(bit) {}
+  [[nodiscard]] bool load(std::memory_order order = std::memory_order_seq_cst) const noexcept {
+    return (word_.load(order) & bit_) != 0;
+  }
+  void store(bool value, std::memory_order order) noexcept {
+    if (value)
+      word_.fetch_or(bit_, order);
+    else
+      word_.fetch_and(static_cast<std::uint8_t>(~bit_), order);
+  }
+
+ private:
+  std::atomic<std::uint8_t>& word_;
+  const std::uint8_t bit_;
+};
+
 struct SessionHot {
+  static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4;
+
   /// An allocation has to do with more than the plan.
   [[nodiscard]] bool allocation_is_watched() const noexcept {
     return recording.load(std::memory_order_acquire) != nullptr ||
-           watch_period.load(std::memory_order_relaxed) || uses.any_waiting();
+           (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory)) != 0 || uses.any_waiting();
   }
   /// A free has to do with more than the arena.
   [[nodiscard]] bool free_is_watched() const noexcept {
-    return recording.load(std::memory_order_acquire) != nullptr || forked.load(std::memory_order_relaxed) ||
-           uses.any_noted();
+    return recording.load(std::memory_order_acquire) != nullptr ||
+           (watched.load(std::memory_order_relaxed) & (kForked | kHistory)) != 0 || uses.any_noted();
   }
 
   std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
   std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
+  FormerArenas former;                                         ///< where tensors of older plans live
   std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
-  std::atomic<bool> forked{false};
-  std::atomic<bool> watch_period{true};  ///< no optimizer or user has marked yet
+  std::atomic<std::uint8_t> watched{kPeriod};
+  WatchBit forked{watched, kForked};
+  WatchBit watch_period{watched, kPeriod};  ///< no optimizer or user has marked yet
+  WatchBit history{watched, kHistory};      ///< somebody wants to hear of every block (DevicePort::on_block)
   StreamUses uses;
 };
 

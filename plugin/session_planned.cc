@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "allocator/backend.h"
 #include "plugin/notice.h"
 #include "plugin/observers.h"
 #include "plugin/session_state.h"
@@ -21,7 +22,6 @@ constexpr std::uint64_t kMaxLearning = 1024;  // and at most after a divergence;
 constexpr std::uint64_t kMaxRecordedMarks =
     64;  // then the light recording is emptied: it is copied at each divergence
 constexpr std::uint32_t kTimesSeen = 2;
-constexpr std::uint64_t kIterationsOfOldTensors = 2;  // after a switch
 
 std::uint64_t requests(const allocator::ServeCounts& counts) {
   std::uint64_t sum = counts.hits + counts.planned_upstream;
@@ -35,6 +35,7 @@ void Session::State::planned_mark(MarkSource source) {
   const bool schedule_left = scheduled.load(std::memory_order_relaxed) && !budget.schedule().follows();
   if (plan_left || schedule_left) return back_to_recording();
   if (!settle()) return;
+  if (former.any() && port.may_wait()) former.shrink();
   allocator::PlannedAllocator& now = *planned.back();
   const allocator::ServeCounts before = now.counts();
   if (requests(before) == requests_at_mark)
@@ -44,18 +45,9 @@ void Session::State::planned_mark(MarkSource source) {
   if (tracer::Recorder* recorder = recording.load(std::memory_order_relaxed)) recorder->on_mark(source);
   ++marks_in_iteration;
   const UpstreamUse use = port.upstream_use();
-  now.set_outside_bytes(use.allocated);
+  now.set_outside_bytes(outside_bytes(use));
   note_reserved(use.reserved);
   if (now.counts().iterations != before.iterations) end_iteration();
-}
-
-void Session::State::note_reserved(Bytes upstream_reserved) {
-  const allocator::PlannedAllocator* now = owner.load(std::memory_order_acquire);
-  if (now == nullptr) return;
-  const std::uint64_t sum = now->arena().mapped().value() + upstream_reserved.value();
-  std::uint64_t highest = reserved_after.load(std::memory_order_relaxed);
-  while (highest < sum && !reserved_after.compare_exchange_weak(highest, sum)) {
-  }
 }
 
 void Session::State::end_iteration() {
@@ -63,8 +55,6 @@ void Session::State::end_iteration() {
   const std::uint64_t made = requests(counts) - requests_before;
   const std::uint64_t missed = counts.last_iteration_misses;
   requests_before = requests(counts);
-  // The last gradients from before the switch die in the iteration after it; prefetched batches, one later.
-  if (counts.iterations <= kIterationsOfOldTensors) port.release_upstream_cache();
   if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
     planned.back()->reset_peak();
     reserved_after.store(0, std::memory_order_relaxed);
@@ -74,7 +64,11 @@ void Session::State::end_iteration() {
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");
+  // Where the arena went without memory, upstream may be what has it now.
+  if (missed != 0 && planned.back()->committed_bytes() < arena->mapped()) port.release_upstream_cache();
+  if (leave_oversized(missed == 0)) return;
   take_background_plan(std::chrono::milliseconds(0));
+  take_improved_plan();
   learn(missed != 0, marks);
   const bool diverged = static_cast<double>(missed) > settings.miss_tolerance * static_cast<double>(made);
   diverged_streak = diverged ? diverged_streak + 1 : 0;
@@ -88,6 +82,7 @@ void Session::State::begin_learning() {
   learn_left = kFirstLearning;
   learn_next = kFirstLearning;
   marks_in_iteration = diverged_marks = 0;
+  settled_iterations = oversized_iterations = 0;
   diverged_streak = requests_at_mark = 0;
   requests_before = requests_at_mark = requests(planned.back()->counts());
 }
@@ -134,6 +129,7 @@ void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint
   }
   planned_kinds.insert(kind);
   background = true;
+  improving = false;
   take_background_plan(std::chrono::milliseconds(settings.plan_wait_ms));
 }
 
@@ -153,14 +149,49 @@ void Session::State::take_background_plan(std::chrono::milliseconds wait) {
   note_plan(**made, false);
   note(1,
        "a further kind of iteration is planned: " + std::to_string((*made)->entries.size()) + " allocations");
-  diverged_streak = 0;
+  diverged_streak = settled_iterations = oversized_iterations = 0;
   learning_over = known_plans.size() - first_active >= settings.max_plans;
+}
+
+// The placement in use was taken since it is good enough; a search for a lower one goes on where that may
+// save memory.
+void Session::State::begin_improving(const Plan& plan) {
+  improving = false;
+  const auto pages = [&](Bytes height) { return allocator::round_up_to(height, port.arena_page()); };
+  if (budget.on() || from_cache || pages(plan.lower_bound) >= pages(plan.height)) return;
+  std::shared_ptr<const Trace> trace;
+  {
+    const std::lock_guard lock(facts_mutex);
+    trace = facts.trace;
+  }
+  planner::PlanOptions options;
+  options.work_limit = settings.plan_work;
+  options.time_limit_s = settings.plan_seconds;
+  improving = trace && plans && plans->submit(*trace, std::move(options)).ok();
+}
+
+// Exchanged in place: what lives in the arena stays, and slots that it lies in the way of are misses once.
+void Session::State::take_improved_plan() {
+  if (!improving || background) return;
+  std::optional<Result<Plan>> made = plans->poll(std::chrono::milliseconds(0));
+  if (!made) return;
+  improving = false;
+  const Plan& now = known_plans.back();
+  if (!made->ok() || known_plans.size() - first_active != 1 || !port.may_wait()) return;
+  if (planned.back()->arena().mapped() <= allocator::round_up_to((*made)->height, port.arena_page())) return;
+  if ((*made)->height >= now.height || !planned.back()->replace_plans({**made})) return;
+  known_plans.push_back(**made);
+  first_active = known_plans.size() - 1;
+  note_plan(**made, true);
+  planned.back()->decommit_idle(Offset((*made)->height.value()));
+  settled_iterations = 0;
+  note(1, "a lower placement is used: " + std::to_string((*made)->height.value()) + " bytes");
 }
 
 void Session::State::back_to_recording() {
   pause_serving();
   if (plans) plans->cancel();
-  background = false;
+  background = improving = false;
   if (!planned.empty()) shut_out(*planned.back());
   if (budget.on() && owner.load() != nullptr) give_up_free_parts();
   std::uint64_t times = 0;

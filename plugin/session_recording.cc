@@ -19,6 +19,7 @@ constexpr std::uint64_t kMaxMarksWithOps = 32;
 // Marks that ops are still written down for where the job does not repeat itself any more: an evaluation now
 // and then shall not keep it from its plan.
 constexpr std::uint64_t kUnlikeMarksWithOps = 4;
+constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plan serves
 
 }  // namespace
 
@@ -27,6 +28,8 @@ void Session::State::start_recording() {
   tracer::RecorderOptions options;
   options.max_period_marks = kMaxPeriodMarks;
   options.max_events = settings.record_events;
+  options.from_first_allocation =
+      recorders.empty() && info.device == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0);
   // A fresh recorder: one that slept would take for alive what was freed meanwhile. Late callers may still
   // hold the old one, so it is emptied and kept.
   if (!recorders.empty()) recorders.back()->clear();
@@ -100,7 +103,7 @@ void Session::State::begin_planning() {
   marks_since_window = 0;
   stop_ops();
   complete_ops(recorder, info);
-  auto trace = std::make_shared<const Trace>(recorder.snapshot());
+  auto trace = std::make_shared<const Trace>(recorder.snapshot(tracer::Extent::kAll));
   {
     const std::lock_guard lock(facts_mutex);
     facts.trace = trace;
@@ -109,6 +112,7 @@ void Session::State::begin_planning() {
   planner::PlanOptions options;
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
+  options.good_enough = kGoodEnough;
   if (!plans) plans = make_plan_source(settings.fault);
   scheduled.store(budget.on() && budget.schedule().follows(), std::memory_order_release);
   budget.schedule().hold(true);
@@ -126,8 +130,9 @@ void Session::State::planning_mark() {
   if (marks_since_window++ % window_marks != 0) return;
   const std::chrono::milliseconds wait(first ? settings.plan_wait_ms : 0);
   std::optional<Result<Plan>> made = plans->poll(wait);
-  if (!made) return;
+  if (!made) return note_before();
   if (!made->ok()) return fail(made->error());
+  from_cache = false;
   if (!settings.plan_cache.empty()) {
     if (Status saved = store_plan(settings.plan_cache, info, **made); !saved) warn(saved.error().message);
   }
@@ -152,6 +157,7 @@ bool Session::State::adopt_cached_plan() {
     }
     note_peak_before(trace, window->begin, window->end);
     window_marks = marks;
+    from_cache = true;
     adopt(std::move(**found));
     return true;
   }
@@ -162,7 +168,7 @@ void Session::State::adopt(Plan plan) {
   if (Status valid = plan.validate(); !valid) return fail(valid.error());
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
   port.release_upstream_cache();
-  if (refuse_plan(plan)) return;
+  if (refuse_plan(plan) || refuse_oversized(plan)) return;
   if (Status served = serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
@@ -174,6 +180,7 @@ void Session::State::adopt(Plan plan) {
   state.store(SessionState::kPlanned, std::memory_order_release);
   resume_serving();
   rest_under_plan();
+  begin_improving(plan);
   note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
               std::to_string(plan.height.value()) + " bytes (lower bound " +
               std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");

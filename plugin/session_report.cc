@@ -1,4 +1,4 @@
-// The report of a session: keys in docs/report.md.
+// What a session tells of itself: figures, and its report (keys in docs/report.md).
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -85,6 +85,32 @@ Json budget_json(const BudgetFacts& facts) {
 
 }  // namespace
 
+SessionState Session::state() const { return state_->state.load(std::memory_order_acquire); }
+
+const TraceInfo& Session::info() const { return state_->info; }
+
+Bytes Session::arena_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  return (owner == nullptr ? Bytes(0) : owner->committed_bytes()) + state_->former.committed();
+}
+
+Bytes Session::arena_live_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
+  return (owner == nullptr ? Bytes(0) : owner->live_bytes()) + state_->former.live();
+}
+
+Bytes Session::peak_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
+  return readable ? owner->peak_bytes() : Bytes(0);
+}
+
+void Session::reset_peak() {
+  allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (owner != nullptr && !state_->forked.load(std::memory_order_relaxed)) owner->reset_peak();
+}
+
 std::string Session::report_json() const {
   const State& state = *state_;
   Json json;
@@ -100,25 +126,30 @@ std::string Session::report_json() const {
   json["switched_at_iteration"] = facts.switched_at;
   json["replans"] = facts.replans;
   json["dropped_events"] = facts.dropped_events;
+  const UpstreamUse use = state.port.upstream_use();
+  Bytes peak_before = facts.peak_live_before;
+  if (facts.switched_at == 0) peak_before = std::max({peak_before, use.allocated, use.peak_allocated});
   const Bytes peak_after = peak_bytes();
-  const Bytes peak = std::max(facts.peak_live_before, peak_after);
-  const Bytes reserved_before = std::max(facts.reserved_before, facts.peak_live_before);
-  const Bytes reserved_after(state.reserved_after.load());
+  const Bytes peak = std::max(peak_before, peak_after);
+  const Bytes reserved_before = std::max(facts.reserved_before, peak_before);
+  const BudgetFacts budget = state.budget.facts();
+  Bytes reserved_after(state.reserved_after.load());
+  // Under a limit that is met the ledger's count is the exact one: the arena is mapped whole, but may be
+  // taken piece by piece.
+  if (budget.limit.value() != 0) reserved_after = std::min(reserved_after, budget.peak_held);
   json["peak_live_bytes"] = peak.value();
   json["reserved_before_bytes"] = reserved_before.value();
   json["reserved_after_bytes"] = reserved_after.value();
-  json["fragmentation_before"] = fragmentation(facts.peak_live_before, reserved_before);
+  json["fragmentation_before"] = fragmentation(peak_before, reserved_before);
   json["fragmentation_after"] = fragmentation(peak_after, reserved_after);
   json["arena_bytes"] = arena_bytes().value();
   json["arena_live_bytes"] = arena_live_bytes().value();
   json["plans"] = plans_json(facts);
   const allocator::PlannedAllocator* owner = state.owner.load();
   add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
-  const UpstreamUse use = state.port.upstream_use();
   json["upstream_allocated_bytes"] = use.allocated.value();
   json["upstream_reserved_bytes"] = use.reserved.value();
-  if (const BudgetFacts budget = state.budget.facts(); !budget.setting.empty())
-    json["budget"] = budget_json(budget);
+  if (!budget.setting.empty()) json["budget"] = budget_json(budget);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

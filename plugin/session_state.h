@@ -8,15 +8,18 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "allocator/planned_allocator.h"
 #include "plugin/budget/budget_keeper.h"
+#include "plugin/budget/peak_watch.h"
 #include "plugin/charged_parts.h"
 #include "plugin/plan_source.h"
 #include "plugin/retirable_arena.h"
@@ -35,6 +38,7 @@ struct Facts {
   std::uint64_t dropped_events = 0;
   Bytes peak_live_before{0};
   Bytes reserved_before{0};
+  Bytes peak_live_seen{0};                ///< in arena and upstream together, under a plan
   std::vector<Plan> plans;                ///< in use, without their entries
   std::vector<std::size_t> plan_entries;  ///< how many each has
   std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
@@ -52,9 +56,11 @@ struct Session::State {
   // ---- hot path (session_hot.h)
   std::atomic<allocator::PlannedAllocator*>& serving;
   std::atomic<allocator::PlannedAllocator*>& owner;
+  FormerArenas& former;
   std::atomic<tracer::Recorder*>& recording;
-  std::atomic<bool>& forked;
-  std::atomic<bool>& watch_period;
+  WatchBit& forked;
+  WatchBit& watch_period;
+  WatchBit& history;
   StreamUses& uses;
 
   // ---- other shared data
@@ -68,7 +74,9 @@ struct Session::State {
   std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state
   std::atomic<std::uint32_t> polls{0};
   tracer::PeriodDetector periods;
+  PeakWatch peaks;
   std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
+  std::atomic<std::uint64_t> reserved_in_iteration{0};  ///< the same since the last iteration ended
 
   // ---- the conductor's
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -90,6 +98,7 @@ struct Session::State {
   std::uint64_t marks_since_window = 0;
   // learning while planned
   bool background = false;       ///< a further plan is being made
+  bool improving = false;        ///< a lower placement of the plan in use is being looked for
   bool learning_over = false;    ///< no further plans: as many as allowed, or no memory for more
   std::uint64_t learn_left = 0;  ///< iterations of light recording still to come
   std::uint64_t learn_next = 0;  ///< how many the next divergence will turn on
@@ -98,6 +107,11 @@ struct Session::State {
   std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark = 0;  ///< and at the last mark
   std::uint64_t diverged_streak = 0;
+  std::uint64_t settled_iterations = 0;    ///< since plans came or went
+  std::uint64_t oversized_iterations = 0;  ///< of these, those that reserved more than the job needs
+  bool left_for_memory = false;            ///< a plan was left for that once
+  bool oversized = false;                  ///< it is off since its plan would reserve more than the job needs
+  bool from_cache = false;                 ///< the plan in use is of an earlier run, which has looked at it
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
@@ -112,13 +126,21 @@ struct Session::State {
   // session.cc
   void turn_off(const std::string& reason, bool loud);
   void fail(const Error& error);
-  void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
-  void complete_frees();
+  [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
+  /// Runs `work` as the conductor; a failure turns the session off. Defined below.
+  template <class Work>
+  void conduct(Work work);
   void mark(MarkSource source);
   void begin_early_step();
   void end_early_step();
+  void part_state();
   void leave();
+  // session_frees.cc
+  void tell_of_free(void* address, bool completed);
+  void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
+  void complete_frees();
   // session_budget.cc
+  void watch_peak(Bytes live);
   bool mark_under_budget(MarkSource source);
   void begin_rescuing(const std::string& reason);
   void rescuing_mark(bool evicted);
@@ -136,7 +158,17 @@ struct Session::State {
   Bytes give_up_free_parts();
   bool give_up_free_arena();
   void give_back_arena();
+  void give_back_unused();
   bool shut_out(allocator::PlannedAllocator& old);
+  void give_back_idle();
+  bool part_with_arena();
+  // session_reserved.cc
+  void note_reserved(Bytes upstream_reserved);
+  [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
+  std::optional<Bytes> most_reserved();
+  bool refuse_oversized(const Plan& plan);
+  bool leave_oversized(bool clean);
+  void give_up_plan(Bytes reserved, Bytes most);
   // session_recording.cc
   void start_recording();
   void stop_recording();
@@ -152,13 +184,28 @@ struct Session::State {
   // session_planned.cc
   void planned_mark(MarkSource source);
   void end_iteration();
+  void begin_improving(const Plan& plan);
+  void take_improved_plan();
   void take_background_plan(std::chrono::milliseconds wait);
   void begin_learning();
   void learn(bool missed, std::uint32_t marks);
   void consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);
   void back_to_recording();
   void note_plan(const Plan& plan, bool first);
-  void note_reserved(Bytes upstream_reserved);
 };
+
+// Nothing happens where another thread conducts, nor inside a graph's capture: nothing can be switched there,
+// and what is captured is no iteration of the job's.
+template <class Work>
+void Session::State::conduct(Work work) {
+  if (forked.load(std::memory_order_relaxed) || !port.may_wait()) return;
+  if (busy.test_and_set(std::memory_order_acquire)) return;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fail({ErrorCode::kInternal, error.what()});
+  }
+  leave();
+}
 
 }  // namespace stowage::plugin

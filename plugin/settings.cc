@@ -1,7 +1,5 @@
 #include "plugin/settings.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -10,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-extern char** environ;
+#include "plugin/environment.h"
 
 namespace stowage::plugin {
 namespace {
@@ -174,9 +172,14 @@ const std::vector<Entry>& table() {
   return *entries;
 }
 
-Error unknown(const std::string& name) {
+Error unknown(const std::string& key) {
+  std::vector<std::string> known;
+  for (const Entry& entry : table()) known.push_back(entry.key);
+  const std::string nearest = nearest_name(key, known);
   return {ErrorCode::kInvalidArgument,
-          "there is no setting " + name + "; `stowage settings` lists them all with their bounds"};
+          "there is no setting " + key +
+              (nearest.empty() ? "; `stowage settings` lists them all with their bounds"
+                               : "; is " + nearest + " meant?")};
 }
 
 Status apply(Settings& settings, const Entry& entry, const std::string& value) {
@@ -185,12 +188,10 @@ Status apply(Settings& settings, const Entry& entry, const std::string& value) {
                                                 entry.bounds + " (" + entry.help + ")"};
 }
 
-Status apply_named(Settings& settings, const std::string& name, const std::string& value,
-                   std::string Entry::*by) {
+const Entry* find(const std::string& name, std::string Entry::*by) {
   const auto& entries = table();
   const auto at = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.*by == name; });
-  if (at == entries.end()) return unknown(name);
-  return apply(settings, *at, value);
+  return at == entries.end() ? nullptr : &*at;
 }
 
 Status apply_lines(Settings& settings, std::string_view lines) {
@@ -202,9 +203,9 @@ Status apply_lines(Settings& settings, std::string_view lines) {
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos)
       return Error{ErrorCode::kInvalidArgument, "\"" + line + "\" is not of the form key=value"};
-    if (Status status = apply_named(settings, line.substr(0, equals), line.substr(equals + 1), &Entry::key);
-        !status)
-      return status;
+    const Entry* entry = find(line.substr(0, equals), &Entry::key);
+    if (entry == nullptr) return unknown(line.substr(0, equals));
+    if (Status status = apply(settings, *entry, line.substr(equals + 1)); !status) return status;
   }
   return {};
 }
@@ -215,25 +216,17 @@ Result<Settings> parse_settings(const std::vector<std::pair<std::string, std::st
                                 std::string_view overrides) {
   Settings settings;
   for (const auto& [name, value] : environment) {
-    if (name != "STOWAGE" && name.rfind("STOWAGE_", 0) != 0) continue;
-    if (name.rfind("STOWAGE_SIM", 0) == 0) continue;   // the simulated device's own
-    if (name == "STOWAGE_BUILD") continue;             // the tests' and tools': where a checkout was built
     if (name == "STOWAGE" && value.empty()) continue;  // `STOWAGE= python …` is the shell's way to say unset
-    if (Status status = apply_named(settings, name, value, &Entry::variable); !status) return status.error();
+    const Entry* entry = find(name, &Entry::variable);
+    if (entry == nullptr) continue;
+    if (Status status = apply(settings, *entry, value); !status) return status.error();
   }
   if (Status status = apply_lines(settings, overrides); !status) return status.error();
   return settings;
 }
 
 Result<Settings> read_settings(std::string_view overrides) {
-  std::vector<std::pair<std::string, std::string>> environment;
-  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
-    const std::string line = *at;
-    const std::size_t equals = line.find('=');
-    if (equals != std::string::npos)
-      environment.emplace_back(line.substr(0, equals), line.substr(equals + 1));
-  }
-  return parse_settings(environment, overrides);
+  return parse_settings(process_environment(), overrides);
 }
 
 std::vector<SettingRow> list_settings(const Settings& settings) {

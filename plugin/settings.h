@@ -2,8 +2,8 @@
 //
 // A setting comes from the environment (STOWAGE, STOWAGE_<NAME>) and can be overridden by "key=value" lines,
 // where key is the name in lower case without the prefix ("enable" for STOWAGE itself). A value out of bounds
-// or an unknown name is one error that names the setting, what it got and what it takes; nothing is guessed.
-// Thread safety: plain data and pure functions; the environment is read only in read_settings.
+// or an unknown key is one error that says what it takes; an unknown variable is skipped (environment.h
+// warns). Thread safety: plain data and pure functions; the environment is read only in read_settings.
 #pragma once
 
 #include <cstdint>

@@ -25,6 +25,7 @@ std::vector<StreamId> StreamUses::take(void* address) {
 
 void StreamUses::wait(Waiting waiting) {
   const std::lock_guard lock(mutex_);
+  if (waiting.in_arena) in_arena_.fetch_add(1, std::memory_order_relaxed);
   waiting_.push_back(std::move(waiting));
   waiting_count_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -38,6 +39,16 @@ bool StreamUses::forget(void* address) {
   return true;
 }
 
+std::vector<std::uint64_t> StreamUses::arena_fences() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::uint64_t> ids;
+  for (const Waiting& one : waiting_) {
+    if (!one.in_arena) continue;
+    for (const Fence& fence : one.fences) ids.push_back(fence.id);
+  }
+  return ids;
+}
+
 std::vector<StreamUses::Waiting> StreamUses::passed(DevicePort& port) {
   std::vector<Waiting> open;
   {
@@ -46,13 +57,24 @@ std::vector<StreamUses::Waiting> StreamUses::passed(DevicePort& port) {
   }
   std::vector<Waiting> done;
   std::vector<Waiting> rest;
+  std::vector<StreamId> behind;  // streams with a fence that has not passed: no later one has
+  const auto has_passed = [&](const Fence& fence) {
+    if (std::find(behind.begin(), behind.end(), fence.stream) != behind.end()) return false;
+    if (port.fence_passed(fence.id)) return true;
+    behind.push_back(fence.stream);
+    return false;
+  };
   for (Waiting& one : open) {
-    std::erase_if(one.fences, [&](std::uint64_t fence) { return port.fence_passed(fence); });
+    std::erase_if(one.fences, has_passed);
     (one.fences.empty() ? done : rest).push_back(std::move(one));
   }
+  const auto in_arena =
+      std::count_if(done.begin(), done.end(), [](const Waiting& one) { return one.in_arena; });
   const std::lock_guard lock(mutex_);
-  waiting_.insert(waiting_.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(rest.begin()),
+                  std::make_move_iterator(rest.end()));
   waiting_count_.fetch_sub(done.size(), std::memory_order_relaxed);
+  in_arena_.fetch_sub(static_cast<std::size_t>(in_arena), std::memory_order_relaxed);
   return done;
 }
 

@@ -74,7 +74,10 @@ void observe_torch() {
   callbacks.on_begin = [] {
     for (Session* session : all_sessions()) session->on_optimizer_begin();
   };
-  callbacks.on_end = [](MarkSource source) {
+  callbacks.on_end = [] {
+    for (Session* session : all_sessions()) session->on_optimizer_end();
+  };
+  callbacks.on_mark = [](MarkSource source) {
     for (Session* session : all_sessions()) session->on_mark(source);
     stop_where_nobody_listens();
   };

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/mix.h"
+#include "recompute/tensor_memory.h"
 
 namespace stowage::recompute {
 namespace {
@@ -19,6 +20,7 @@ class Hash {
   }
   void add(const at::Tensor& tensor) {
     add(static_cast<std::uint64_t>(tensor.scalar_type()));
+    if (!is_dense(tensor)) return add(tensor.key_set().raw_repr());
     for (const std::int64_t size : tensor.sizes()) add(static_cast<std::uint64_t>(size));
     add(static_cast<std::uint64_t>(tensor.dim()));
   }

@@ -3,6 +3,8 @@
 #include <ATen/Parallel.h>
 #include <c10/core/DefaultDtype.h>
 
+#include <atomic>
+
 namespace stowage::recompute {
 namespace {
 
@@ -31,51 +33,42 @@ void set_precision(Obeyed obeyed, at::Float32Precision wanted) {
   set(wanted == kInherited ? at::Float32Precision::IEEE : wanted);
 }
 
+std::atomic<bool> keeps_threads{false};
+
 void change(const Environment& from, const Environment& to, Obeyed obeyed) {
-  at::Context& context = at::globalContext();
-  if (to.threads != from.threads) at::set_num_threads(to.threads);
+  if (to.threads != from.threads && !keeps_threads.load(std::memory_order_relaxed))
+    at::set_num_threads(to.threads);
   if (to.default_type != from.default_type)
     c10::set_default_dtype(c10::scalarTypeToTypeMeta(to.default_type));
-  context.setDeterministicAlgorithms(to.deterministic, to.deterministic_warns);
-  if (obeyed.cuda) {
-    context.setUserEnabledCuDNN(to.library);
-    context.setDeterministicCuDNN(to.deterministic_library);
-    context.setBenchmarkCuDNN(to.benchmarks);
-  } else {
-    context.setUserEnabledMkldnn(to.library);
-    context.setDeterministicMkldnn(to.deterministic_library);
-  }
+  change_switches(from.switches, to.switches, obeyed);
   if (obeyed.products != Products::kNone) set_precision(obeyed, to.precision);
 }
 
 }  // namespace
 
 Environment Environment::present(Obeyed obeyed) {
-  const at::Context& context = at::globalContext();
   Environment now;
   now.threads = at::get_num_threads();
   now.default_type = c10::get_default_dtype_as_scalartype();
-  now.deterministic = context.deterministicAlgorithms();
-  now.deterministic_warns = context.deterministicAlgorithmsWarnOnly();
-  if (obeyed.cuda) {
-    now.library = context.userEnabledCuDNN();
-    now.deterministic_library = context.deterministicCuDNN();
-    now.benchmarks = context.benchmarkCuDNN();
-  } else {
-    now.library = context.userEnabledMkldnn();
-    now.deterministic_library = context.deterministicMkldnn();
-  }
+  now.switches = present_switches(obeyed);
   if (obeyed.products != Products::kNone) now.precision = precision_of(obeyed);
+  now.float_mode = FloatMode::present();
   return now;
 }
 
+void keep_number_of_threads() noexcept { keeps_threads.store(true); }
+
 UnderEnvironment::UnderEnvironment(const Environment& wanted, Obeyed obeyed)
     : wanted_(wanted), obeyed_(obeyed), before_(Environment::present(obeyed)) {
-  if (before_ != wanted_) change(before_, wanted_, obeyed_);
+  if (before_ == wanted_) return;
+  change(before_, wanted_, obeyed_);
+  float_mode_.emplace(wanted_.float_mode);  // of the pool that there is now
 }
 
 UnderEnvironment::~UnderEnvironment() {
-  if (before_ != wanted_) change(wanted_, before_, obeyed_);
+  if (before_ == wanted_) return;
+  float_mode_.reset();
+  change(wanted_, before_, obeyed_);
 }
 
 }  // namespace stowage::recompute

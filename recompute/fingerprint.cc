@@ -10,6 +10,7 @@
 
 #include "core/mix.h"
 #include "recompute/argument.h"
+#include "recompute/interposer.h"
 #include "recompute/kind.h"
 
 namespace stowage::recompute {
@@ -111,14 +112,13 @@ void add_tensor(Chains& chains, const Seen& seen) {
 }
 
 void add_environment(Chains& chains, const Environment& environment) {
-  std::uint32_t flags = 0;
-  for (const bool flag :
-       {environment.deterministic, environment.deterministic_warns, environment.library,
-        environment.deterministic_library, environment.benchmarks, c10::GradMode::is_enabled()})
-    flags = flags << 1u | (flag ? 1u : 0u);
+  std::uint32_t flags = c10::GradMode::is_enabled() ? 1 : 0;
+  flags = flags << 1u | (ignores_lazy_bits() ? 1u : 0u);
   flags = flags << 8u | static_cast<std::uint8_t>(environment.precision);
   flags = flags << 8u | static_cast<std::uint8_t>(environment.default_type);
   chains.add(static_cast<std::uint32_t>(environment.threads), flags);
+  chains.add(environment.float_mode.caller, environment.float_mode.pool);
+  for (const std::uint64_t word : environment.switches) chains.add(word);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // The key is switched on per thread; autograd carries it to the threads that run a thread's backward pass.
 // Composites, autocast, modes and custom ops are passed on with the key left on, so that the ops they call
 // come by; all others run with it off, as one OpCall each. Registered once, never taken back: a thread may
-// have the key on at any time.
+// have the key on at any time. PyTorch excludes the key in Python's dispatch; python_dispatch.h undoes that.
 //
 // Thread safety: any thread.
 #pragma once
@@ -18,5 +18,26 @@ Status register_interposer();
 void take_part(bool on);
 /// True if the calling thread's ops are seen, or are those inside a seen op.
 bool takes_part();
+
+/// True where PyTorch excludes the keys that see to lazy bits, as it does in Python's dispatch: kernels then
+/// read what conjugated and negated tensors hold as it lies there.
+bool ignores_lazy_bits();
+
+/// True in an op that a kernel calls (views of nested tensors, which are let pass): the kernel may read what
+/// it makes through pointers.
+bool called_by_kernel();
+
+/// While it exists, ops of a thread that takes part are seen even where PyTorch excluded the key. No effect
+/// in a recomputation.
+class SeenAgain {
+ public:
+  SeenAgain();
+  SeenAgain(const SeenAgain&) = delete;
+  SeenAgain& operator=(const SeenAgain&) = delete;
+  ~SeenAgain();
+
+ private:
+  const bool excluded_;
+};
 
 }  // namespace stowage::recompute

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "recompute/argument.h"
+#include "recompute/interposer.h"
 #include "recompute/modelled_cost.h"
 #include "recompute/op_traits.h"
 
@@ -73,6 +74,7 @@ Ref<Kind> KindBook::kind_of(const OpTraits& op, c10::ArrayRef<c10::IValue> argum
   made->op = &op;
   made->environment = environment;
   made->grad_mode = c10::GradMode::is_enabled();
+  made->ignores_lazy_bits = ignores_lazy_bits();
   made->cuda = cuda;
   for (const c10::IValue& argument : arguments) made->arguments.push_back(argument_of(argument));
   for (const Seen& seen : tensors) made->tensors.push_back(geometry_of(seen));

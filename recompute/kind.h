@@ -65,7 +65,8 @@ struct Kind : Counted<Kind> {
   std::vector<Geometry> tensors;
   Environment environment;  ///< torch's settings, as far as they matter to the op
   bool grad_mode = true;
-  bool cuda = false;  ///< some of its tensors are there
+  bool ignores_lazy_bits = false;  ///< it ran in Python's dispatch (interposer.h)
+  bool cuda = false;               ///< some of its tensors are there
 
   [[nodiscard]] Obeyed obeyed() const;
 

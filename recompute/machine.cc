@@ -35,6 +35,11 @@ Machine& machine() {
   return *instance;
 }
 
+std::int64_t& running_op_bytes() noexcept {
+  thread_local std::int64_t bytes = 0;
+  return bytes;
+}
+
 int& opaque_depth() noexcept {
   thread_local int depth = 0;
   return depth;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "recompute/draw_watch.h"
 #include "recompute/evictor.h"
 #include "recompute/foreign_buffers.h"
 #include "recompute/recompute.h"
@@ -21,6 +22,7 @@ struct Machine {
   Residency residency{book};
   ForeignBuffers foreign;
   KindBook kinds;
+  DrawWatch draws;
   Evictor evictor{book, residency, foreign};
   StepWatch steps{book, residency};
   Counters counters;  ///< what Residency does not count
@@ -44,5 +46,8 @@ Machine& machine();
 
 /// > 0: the calling thread runs code that may touch memory unseen.
 int& opaque_depth() noexcept;
+
+/// What the op that the calling thread runs has taken and not given back so far, as allocators report it.
+std::int64_t& running_op_bytes() noexcept;
 
 }  // namespace stowage::recompute

@@ -50,6 +50,8 @@ class MemoryMeter {
     const std::lock_guard<std::mutex> lock(mutex_);
     return heard_;
   }
+  /// For forks: what it guards is no business of others.
+  std::mutex& mutex() { return mutex_; }
 
  private:
   std::mutex mutex_;

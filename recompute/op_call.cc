@@ -11,8 +11,11 @@
 
 #include "core/check.h"
 #include "recompute/argument.h"
+#include "recompute/interposer.h"
 #include "recompute/modelled_cost.h"
+#include "recompute/raw_writes.h"
 #include "recompute/tensor_memory.h"
+#include "recompute/tensor_parts.h"
 #include "recompute/thread_watch.h"
 
 namespace stowage::recompute {
@@ -36,18 +39,21 @@ bool repeats(const OpTraits& op) {
          (context.deterministicAlgorithms() && !context.deterministicAlgorithmsWarnOnly());
 }
 
-at::Generator generator_of(c10::ArrayRef<c10::IValue> arguments, c10::Device device) {
+// The one that the op draws from; undefined where the device is not served.
+at::Generator generator_of(c10::ArrayRef<c10::IValue> arguments, std::optional<c10::Device> device) {
   for (const c10::IValue& argument : arguments) {
     if (argument.isGenerator()) return argument.toGenerator();
+    if (!device && argument.isDevice()) device = argument.toDevice();
   }
-  return at::globalContext().defaultGenerator(device);
+  const c10::Device on = device.value_or(c10::Device(c10::kCPU));
+  return on.is_cpu() || on.is_cuda() ? at::globalContext().defaultGenerator(on) : at::Generator();
 }
 
 // Memory that is used on several streams is freed and made again only by who knows how they wait for each
 // other.
-void note_stream(StorageRecord& record, const at::TensorBase& tensor) {
-  if (tensor.is_cpu()) return;
-  const c10::Device device = tensor.device();
+void note_stream(StorageRecord& record) {
+  const c10::Device device = record.address->device();
+  if (device.is_cpu()) return;
   const std::int64_t stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).id();
   if (record.stream < 0) record.stream = stream;
   if (record.stream != stream) record.pinned = true;
@@ -55,12 +61,13 @@ void note_stream(StorageRecord& record, const at::TensorBase& tensor) {
 
 }  // namespace
 
-OpCall::OpCall(const OpTraits& traits, bool plain) : machine_(machine()), traits_(traits), plain_(plain) {}
+OpCall::OpCall(const OpTraits& traits, Below below) : machine_(machine()), traits_(traits), below_(below) {}
 
 OpCall::~OpCall() {
   if (ended_) return;
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
   recipe_.reset();  // the op failed: what it was to write holds nobody knows what
+  machine_.draws.end(draw_);
   if (begun_) renew_written();
   machine_.steps.fail_op(step_);
   unlock();
@@ -68,7 +75,9 @@ OpCall::~OpCall() {
 
 void OpCall::unlock() {
   for (const Use& use : uses_) --use.record->locks;
+  for (const Part& part : parts_) --part.record->locks;
   uses_.clear();
+  parts_.clear();
 }
 
 void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
@@ -80,6 +89,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   read_arguments(arguments);
   bring_back();
   pin_what_is_unsafe();
+  if (traits_.random) begin_draw(arguments);
   if (may_record()) make_recipe(arguments);
   announce_writes();
   if (machine_.steps.records()) note_begin();
@@ -87,6 +97,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   if (options.forced_every > 0 && machine_.op_number % options.forced_every == 0)
     machine_.evictor.evict_some(options.forced_seed, options.smallest.value(), machine_.op_number);
   begun_ = true;
+  running_op_bytes() = 0;
   started_ns_ = now_ns();
 }
 
@@ -125,16 +136,18 @@ void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
   }
   for (Use& use : uses_) {
     const bool whole = use.role == Role::kOverwritten && !use.statistics;
-    if (whole && !(shows_all(*use.tensor) && appears_once(use))) use.role = Role::kWritten;
+    if (whole && !(below_ == Below::kPlain && has_plain_memory(*use.tensor) && shows_all(*use.tensor) &&
+                   appears_once(use)))
+      use.role = Role::kWritten;
   }
 }
 
 void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains) {
-  if (!shows_plain_memory(tensor)) {
-    hidden_ = true;
-    if (!tensor.has_storage() || !on_served_device(tensor)) return;
-  }
-  StorageRecord& record = machine_.book.record_of(tensor.storage());
+  if (may_have_parts(tensor)) read_parts(tensor, traits_.written[argument]);
+  if (!shows_plain_memory(tensor)) hidden_ = true;
+  const c10::Storage* const storage = served_storage(tensor);
+  if (storage == nullptr) return;
+  StorageRecord& record = machine_.book.record_of(*storage);
   ++record.locks;
   const auto first = static_cast<std::size_t>(traits_.statistics);
   const bool statistics = traits_.statistics >= 0 && (argument == first || argument == first + 1);
@@ -146,7 +159,21 @@ void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, boo
   }
   uses_.push_back(use);
   if (is_parameter(tensor)) record.pinned = true;  // its recipe stays: what is evicted may start from it
-  note_stream(record, tensor);
+  note_stream(record);
+}
+
+// Kernels, and autograd's for tangents, read and write them unseen: from now on they stay.
+void OpCall::read_parts(const at::TensorBase& tensor, bool written) {
+  TensorParts parts;
+  append_parts(tensor, parts);
+  for (const at::Tensor& part : parts) {
+    const c10::Storage* const storage = served_storage(part);
+    if (storage == nullptr) continue;
+    StorageRecord& record = machine_.book.record_of(*storage);
+    ++record.locks;
+    record.pinned = true;
+    parts_.push_back({&record, written});
+  }
 }
 
 bool OpCall::appears_once(const Use& use) const {
@@ -173,12 +200,14 @@ void OpCall::bring_back() {
     machine_.residency.restore(*use.record);
     use.record->last_use = machine_.op_number;
   }
+  for (const Part& part : parts_) machine_.residency.restore(*part.record);
 }
 
 // What unseen code may go on reading, or may write later, stays.
 void OpCall::pin_what_is_unsafe() {
+  const bool hides = hidden_ && below_ != Below::kOps;
   const bool unsafe =
-      !traits_.trusted || traits_.resizes || traits_.routes || hidden_ || opaque_depth() > 0 || suspended();
+      !traits_.trusted || traits_.resizes || traits_.routes || hides || opaque_depth() > 0 || suspended();
   if (!unsafe) return;
   const bool collective = traits_.name.compare(0, 6, "c10d::") == 0;
   for (const Use& use : uses_) {
@@ -188,10 +217,15 @@ void OpCall::pin_what_is_unsafe() {
 }
 
 bool OpCall::may_record() const {
-  if (!plain_ || !traits_.trusted || traits_.factory || traits_.resizes || !repeats(traits_)) return false;
+  if (below_ != Below::kPlain || !traits_.trusted || traits_.factory || traits_.resizes || !repeats(traits_))
+    return false;
   if (hidden_ || opaque_depth() > 0 || unseen_op_runs() || c10::InferenceMode::is_enabled()) return false;
+  if (called_by_kernel() && !traits_.random) return false;  // torch::rand_like looks like a kernel's call
+  if (!parts_.empty())
+    return false;  // of a dual tensor: autograd may run a decomposition in the kernel's place
   return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
-    if (use.record->exposed) return false;
+    if (use.record->may_change()) return false;
+    if (use.record->bytes > 0 && use.record->data == nullptr) return false;  // a zero tensor, resized
     if (!use.written || use.statistics) return true;
     if (is_parameter(*use.tensor)) return false;  // history ends at an optimizer's step
     return use.role == Role::kOverwritten || static_cast<bool>(use.record->current->recipe);
@@ -201,6 +235,7 @@ bool OpCall::may_record() const {
 Input OpCall::input_of(const Use& use) {
   Input input;
   if (use.role == Role::kOverwritten) return input;
+  if (use.record->watch && !use.record->current->recipe) note_content(*use.record);
   const Ref<Value>& value = use.record->current;
   const std::uint64_t bytes = use.record->bytes;
   if (use.role == Role::kRead && !value->recipe && use.tensor->is_cpu() && bytes <= sizeof(Content)) {
@@ -223,16 +258,35 @@ void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
   }
   if (depth_ > kDeepest) return recipe_.reset();
   recipe_->kind = machine_.kinds.kind_of(traits_, arguments, tensors);
-  if (traits_.random)
-    recipe_->random = std::make_unique<RandomState>(generator_of(arguments, uses_[0].tensor->device()));
+  if (!recipe_->kind->environment.can_be_restored()) return recipe_.reset();
+  if (traits_.random) note_random_state(arguments);
+}
+
+void OpCall::begin_draw(c10::ArrayRef<c10::IValue> arguments) {
+  generator_ =
+      generator_of(arguments, uses_.empty() ? std::optional<c10::Device>() : uses_[0].tensor->device());
+  if (generator_.defined()) machine_.draws.begin(draw_, generator_.unsafeGetGeneratorImpl());
+}
+
+void OpCall::note_random_state(c10::ArrayRef<c10::IValue> arguments) {
+  const Replaying how = replaying_of(traits_.drawing, *traits_.handle, arguments, recipe_->kind->cuda);
+  if (how == Replaying::kNeedsNoState) return;
+  if (how == Replaying::kIsImpossible || !draw_.alone) return recipe_.reset();
+  recipe_->random = std::make_unique<RandomState>(generator_);
 }
 
 void OpCall::announce_writes() {
   for (const Use& use : uses_) {
     if (use.written) machine_.residency.before_write(*use.record, machine_.steps.driver().follows());
   }
+  for (const Part& part : parts_) {
+    if (part.written) machine_.residency.before_write(*part.record, machine_.steps.driver().follows());
+  }
   for (const Use& use : uses_) {
     if (use.written) use.record->current->closing = true;
+  }
+  for (const Part& part : parts_) {
+    if (part.written) part.record->current->closing = true;
   }
 }
 
@@ -249,9 +303,11 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   const std::uint64_t took_ns = now_ns() - started_ns_;
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
   ended_ = true;
-  if (plain_ && traits_.trusted) {
-    machine_.counters.ops_ns += took_ns;
-  }
+  running_op_bytes() = 0;
+  const bool own = below_ != Below::kOps && traits_.trusted;  // else its time is that of the ops it called
+  if (own) machine_.counters.ops_ns += took_ns;
+  machine_.draws.end(draw_);
+  if (recipe_ && recipe_->random && !draw_.alone) recipe_.reset();
   add_results(results);
   if (recipe_) {
     std::uint64_t made_bytes = 0;
@@ -259,13 +315,13 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
     recipe_->kind->note_cost(took_ns, made_bytes);
     ++machine_.counters.recorded;
   }
-  if (plain_ && traits_.trusted) machine_.window_ops_ns += guard_cost_ns(took_ns);
+  if (own) machine_.window_ops_ns += guard_cost_ns(took_ns);
   renew_written();
   if (machine_.steps.on()) {
     const std::uint64_t costs_ns = recipe_ ? recipe_->kind->cost_ns() : took_ns;
     machine_.steps.end_op(step_, costs_ns, {made_.data(), made_.size()});
   }
-  if (hidden_) {
+  if (hidden_ && below_ != Below::kOps) {
     for (const Use& use : uses_) use.record->pinned = true;
   }
   recipe_.reset();  // under the lock
@@ -293,17 +349,17 @@ void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::
     return;
   }
   const c10::Storage& storage = tensor.storage();
-  if (storage.nbytes() == 0) return;
+  if (storage.nbytes() == 0 || storage.data() == nullptr) return;
   if (StorageRecord* const known = machine_.book.find(storage.unsafeGetStorageImpl())) {
     const bool ours = is_used(known) || std::find(made_.begin(), made_.end(), known) != made_.end();
-    if (!ours) known->pinned = true;  // it came from nowhere that was seen
+    if (!ours && below_ != Below::kOps) known->pinned = true;  // it came from nowhere that was seen
     return;
   }
   StorageRecord& record = machine_.book.add(storage, new_value(false, index, element, storage.nbytes()));
   record.last_use = machine_.op_number;
-  record.exposed = !owned_by_allocator(*storage.unsafeGetStorageImpl()) ||
+  record.exposed = is_written_unseen(*storage.unsafeGetStorageImpl()) ||
                    (!traits_.trusted && traits_.name.compare(0, 6, "c10d::") == 0);
-  note_stream(record, tensor);
+  note_stream(record);
   made_.push_back(&record);
 }
 
@@ -323,6 +379,10 @@ void OpCall::renew_written() {
     const bool plain_leaf = moved || uses_[i].statistics;
     machine_.book.overwrite(record,
                             plain_leaf ? Ref<Value>(new Value) : new_value(true, i, -1, record.bytes));
+  }
+  for (const Part& part : parts_) {
+    if (part.written && part.record->current->closing && part.record->alive())
+      machine_.book.overwrite(*part.record, Ref<Value>(new Value));
   }
 }
 

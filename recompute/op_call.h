@@ -1,7 +1,7 @@
 // One call of an op, from before it runs to after: what it reads is brought back and locked, what it writes
 // is given a new version, what it makes gets a recipe.
 //
-//   OpCall call(traits, keys_known);
+//   OpCall call(traits, below);
 //   call.begin(arguments);      // takes the lock for its own duration
 //   … the op runs, outside the lock …
 //   call.end(results);
@@ -21,11 +21,17 @@
 
 namespace stowage::recompute {
 
+/// What stands between a call and the end of its kernel.
+enum class Below : std::uint8_t {
+  kPlain,   ///< autograd and a dense kernel: the call can be recorded
+  kKernel,  ///< a kernel of another kind of tensor, or one behind lazy bits (conjugate, …): one call, not
+            ///< recorded
+  kOps      ///< a mode, a subclass, a transform: not recorded; what they call comes by itself
+};
+
 class OpCall {
  public:
-  /// `plain`: only kernels, autograd and the like stand below; no mode, no subclass. Else nothing is
-  /// recorded.
-  OpCall(const OpTraits& traits, bool plain);
+  OpCall(const OpTraits& traits, Below below);
   OpCall(const OpCall&) = delete;
   OpCall& operator=(const OpCall&) = delete;
   ~OpCall();
@@ -43,8 +49,15 @@ class OpCall {
     bool statistics;  ///< of batch-norm: written, but not part of what its results depend on
   };
 
+  /// A storage that an argument has besides its own (tensor_parts.h). No recipe tells of it.
+  struct Part {
+    StorageRecord* record;
+    bool written;
+  };
+
   void read_arguments(c10::ArrayRef<c10::IValue> arguments);
   void read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains);
+  void read_parts(const at::TensorBase& tensor, bool written);
   void bring_back();
   void pin_what_is_unsafe();
   [[nodiscard]] bool appears_once(const Use& use) const;
@@ -52,6 +65,8 @@ class OpCall {
   [[nodiscard]] bool trains(c10::ArrayRef<c10::IValue> arguments) const;
   [[nodiscard]] bool may_record() const;
   void make_recipe(c10::ArrayRef<c10::IValue> arguments);
+  void begin_draw(c10::ArrayRef<c10::IValue> arguments);
+  void note_random_state(c10::ArrayRef<c10::IValue> arguments);
   Input input_of(const Use& use);
   void announce_writes();
   void add_results(c10::ArrayRef<c10::IValue> results);
@@ -65,13 +80,16 @@ class OpCall {
 
   Machine& machine_;
   const OpTraits& traits_;
-  const bool plain_;
+  const Below below_;
   bool hidden_ = false;  ///< a tensor among the arguments has memory that is not seen here
   bool begun_ = false;
   bool ended_ = false;
   c10::SmallVector<Use, 6> uses_;
+  c10::SmallVector<Part, 2> parts_;
   c10::SmallVector<StorageRecord*, 2> made_;
   Ref<Recipe> recipe_;
+  at::Generator generator_;  ///< that it draws from
+  DrawWatch::Draw draw_;
   std::uint32_t depth_ = 0;
   std::uint64_t started_ns_ = 0;
   StepWatch::Call step_;

@@ -224,11 +224,11 @@ constexpr std::array kReadingNoMemory = {
 
 constexpr std::array kRecurrent = {Name("rnn"), Name("lstm"), Name("gru")};
 constexpr std::array kMatrix = {
-    Name("mm"),      Name("mv"),     Name("dot"),         Name("addr"),   Name("matmul"),
-    Name("linear"),  Name("cdist"),  Name("attention"),   Name("linalg"), Name("cholesky"),
-    Name("solve"),   Name("svd"),    Name("qr"),          Name("lu_"),    Name("triangular"),
-    Name("inverse"), Name("einsum"), Name("transformer"),
+    Name("mm"),    Name("mv"),         Name("dot"),      Name("addr"),   Name("matmul"), Name("linear"),
+    Name("cdist"), Name("linalg"),     Name("cholesky"), Name("solve"),  Name("svd"),    Name("qr"),
+    Name("lu_"),   Name("triangular"), Name("inverse"),  Name("einsum"),
 };
+constexpr std::array kAttention = {Name("attention"), Name("transformer")};
 
 template <std::size_t kCount>
 bool has_one_of(Name name, const std::array<Name, kCount>& parts) {
@@ -240,6 +240,7 @@ bool has_one_of(Name name, const std::array<Name, kCount>& parts) {
 Products products_of(Name name) {
   if (name.find("conv") != Name::npos) return Products::kConvolution;
   if (has_one_of(name, kRecurrent)) return Products::kRecurrent;
+  if (has_one_of(name, kAttention)) return Products::kAttention;
   return has_one_of(name, kMatrix) ? Products::kMatrix : Products::kNone;
 }
 

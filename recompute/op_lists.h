@@ -11,7 +11,7 @@
 namespace stowage::recompute {
 
 /// Kinds of products of float32 numbers, for each of which torch has a setting that says how exact they are.
-enum class Products : std::uint8_t { kNone, kMatrix, kConvolution, kRecurrent };
+enum class Products : std::uint8_t { kNone, kMatrix, kConvolution, kRecurrent, kAttention };
 /// Those that an op may make. By parts of names, rather more than do: a new op is told by its name, too.
 Products products_of(std::string_view name);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/fork.h"
 #include "core/mix.h"
 
 namespace stowage::recompute {
@@ -72,15 +73,18 @@ std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
   // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
   // or ends: an iteration's end lies between ops.
   const bool tells = std::string_view(schema.name()).substr(0, 10) == "profiler::";
-  traits->composite = tells || (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
-                                !has_own_kernel(op));
+  traits->composite = tells || (traits->trusted && !has_own_kernel(op) &&
+                                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd));
   traits->random = op.hasTag(at::Tag::nondeterministic_seeded);
+  if (traits->random) traits->drawing = drawing_of(schema, traits->composite);
   read_arguments(schema, *traits);
   traits->view = !traits->mutates && returns_alias(schema);
   read_lists(plain_name(schema), schema, *traits);
   if (op.hasTag(at::Tag::inplace_view)) traits->view = true;  // changes geometry only
   traits->passes = traits->trusted && (traits->composite ? reads_no_memory(plain_name(schema))
                                                          : traits->view && !traits->resizes);
+  if (traits->name.find("nested") != std::string::npos)
+    traits->passes = false;  // their sizes are read unseen
   return traits;
 }
 
@@ -92,9 +96,13 @@ const OpTraits& traits_of(const c10::OperatorHandle& op) {
   const OpTraits*& slot = recent[mix(std::hash<c10::OperatorHandle>{}(op)) % kSlots];
   if (slot != nullptr && *slot->handle == op) return *slot;
 
-  static auto* const mutex = new std::mutex;
+  static std::mutex& mutex = *[] {
+    auto* const made = new std::mutex;
+    hold_over_forks(*made);
+    return made;
+  }();
   static auto* const known = new std::unordered_map<c10::OperatorHandle, std::unique_ptr<OpTraits>>;
-  const std::lock_guard<std::mutex> lock(*mutex);
+  const std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<OpTraits>& traits = (*known)[op];
   if (!traits) traits = find_out(op);
   slot = traits.get();

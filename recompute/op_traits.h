@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "recompute/op_lists.h"
+#include "recompute/random_ops.h"
 
 namespace c10 {
 class OperatorHandle;
@@ -25,7 +26,7 @@ struct OpTraits {
   bool composite = false;     ///< only calls other ops, which come by themselves
   bool trusted = false;       ///< of PyTorch's own namespace: the schema is right, no pointer is kept
   bool view = false;          ///< results share an argument's storage; no data is read
-  bool random = false;        ///< draws from a generator
+  bool random = false;        ///< may draw from a generator; `drawing` tells how
   bool factory = false;       ///< makes a tensor of constants or of nothing, that unseen code may then fill
   bool overwrites = false;    ///< first argument: written as a whole, not read
   bool resizes = false;       ///< may change a storage's size or swap it
@@ -33,6 +34,7 @@ struct OpTraits {
   bool unrepeatable_kernel = false;  ///< the same, unless deterministic algorithms are on
   bool routes = false;               ///< top-k and the like: what it reads decides where data go
   Products products = Products::kNone;
+  Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments
   std::int32_t training = -1;    ///< the argument that says so; -1: always
   std::uint32_t arguments = 0;

@@ -50,6 +50,7 @@ DriverCounts Planned::counts() {
 
 void Planned::note_memory(std::int64_t delta, std::uint64_t held) noexcept {
   const bool own = QuietMemory::depth() == 0 && replaying_here() == 0;
+  if (own) running_op_bytes() += delta;
   machine().steps.meter.note(delta, held, own);
 }
 

@@ -1,15 +1,14 @@
-// The state of a random generator before an op, and putting it back for a replay.
+// The state that a random generator had before an op, for the op's replay.
 //
-// CPU: the whole mt19937 engine and its cached normal samples. Accelerators: Philox seed and offset; a replay
-// draws from a state of its own, so that the generator's other memories (whether cuDNN's dropout is to be
-// seeded anew) stay as they are. Nothing of it may happen while a graph is captured. Thread safety: the
-// generator's own mutex is taken for each access; two threads that draw from one generator have no defined
-// order anyway.
+// A replay draws from a generator of its own in this state; the job's generators are only read, under their
+// own mutex. CPU: the whole mt19937 engine and its cached normal samples. Accelerators: Philox seed and
+// offset. Nothing of it may happen while a graph is captured. Thread safety: any thread.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -20,32 +19,19 @@ class RandomState {
   /// The present state of `generator`, which must be defined.
   explicit RandomState(at::Generator generator);
 
-  /// Sets the generator to this state and, when destroyed, back to what it was.
-  class Replay {
-   public:
-    explicit Replay(const RandomState& wanted);
-    ~Replay();
-    Replay(const Replay&) = delete;
-    Replay& operator=(const Replay&) = delete;
-
-   private:
-    at::Generator generator_;
-    std::unique_ptr<RandomState> before_;  ///< CPU
-    at::Generator state_before_;           ///< accelerator
-  };
+  /// A new generator of the same device in this state.
+  [[nodiscard]] at::Generator make_generator() const;
 
  private:
-  void restore() const;
-
-  mutable at::Generator generator_;  ///< its accessors are not const
   struct Engine {
     at::mt19937 engine;
     std::optional<float> next_float;
     std::optional<double> next_double;
   };
-  std::unique_ptr<Engine> cpu_;  ///< null on an accelerator
-  std::uint64_t seed_ = 0;       ///< on an accelerator
-  std::uint64_t offset_ = 0;     ///< on an accelerator
+  std::unique_ptr<Engine> cpu_;   ///< null on an accelerator
+  mutable at::Generator source_;  ///< on an accelerator; its accessors are not const
+  std::uint64_t seed_ = 0;        ///< on an accelerator
+  std::uint64_t offset_ = 0;      ///< on an accelerator
 };
 
 }  // namespace stowage::recompute

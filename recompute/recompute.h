@@ -21,6 +21,7 @@
 
 #include "core/free_space.h"
 #include "core/result.h"
+#include "core/shortage.h"
 #include "core/units.h"
 
 namespace c10 {
@@ -89,12 +90,9 @@ class Runtime {
   /// there is no such window, or it is free already.
   static bool make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept;
 
-  /// A sentence for an out-of-memory error: what is pinned, what has no recipe, what is in use, and which
-  /// budget would do for `bytes` more when `held` bytes are held now. `limit`: under which they were refused;
-  /// where room that is free has holes that may be less than would do by the count, and then so much more
-  /// would.
-  static std::string explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index = -1,
-                                      Bytes limit = Bytes(0));
+  /// A sentence for an out-of-memory error: what is held and why it stays, in parts that add up to the whole,
+  /// and which budget would do. `device_type`, `device_index`: as for make_room().
+  static std::string explain_shortage(const Shortage& shortage, int device_type, int device_index = -1);
 
   /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they
   /// stay for good), so that recipes do not reach across iterations; else only what is dead is forgotten.
@@ -106,6 +104,20 @@ class Runtime {
   static void expose(c10::StorageImpl* storage);
   /// `storage` comes back and stays until it dies. Cheaper than expose(): only for reads.
   static void pin(c10::StorageImpl* storage);
+  /// As expose(), until take_back() was called as often: something that gives access to the memory is alive.
+  static void lend(c10::StorageImpl* storage);
+  static void take_back(c10::StorageImpl* storage);
+  /// `storage` comes back and stays until let_go() was called as often: unseen code reads it meanwhile.
+  static void hold(c10::StorageImpl* storage);
+  static void let_go(c10::StorageImpl* storage);
+  /// Somebody was told where `storage` lies: it comes back and stays until it dies. Unseen code may write it
+  /// until the next op reads it. On the CPU a later write is found when the bytes are used again, and is an
+  /// error if something that is evicted needs those from before; elsewhere this is expose().
+  static void tell_address(c10::StorageImpl* storage);
+  /// Between these calls unseen code changes `storage`, its size perhaps. It comes back first, as does what
+  /// is evicted and needs the bytes from before (or a copy of them is kept).
+  static void begin_write(c10::StorageImpl* storage);
+  static void end_write(c10::StorageImpl* storage);
   /// Evicts one storage, if that is legal at present. True if it is evicted now.
   static bool evict(c10::StorageImpl* storage);
   /// True if the storage's bytes are away at present.

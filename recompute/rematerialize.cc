@@ -4,6 +4,7 @@
 #include "core/check.h"
 #include "recompute/op_traits.h"
 #include "recompute/own_stream.h"
+#include "recompute/raw_writes.h"
 #include "recompute/replay.h"
 #include "recompute/replay_plan.h"
 
@@ -77,6 +78,7 @@ c10::Storage Residency::input_of(Plan& plan, const Input& input, const Geometry&
     restore(*value.home);
     const c10::Storage storage(value.home->impl.lock());
     if (storage && !value.home->evicted) {
+      require_no_raw_writes(*value.home);
       TORCH_CHECK(
           storage.nbytes() == value.home->bytes && storage.data() == value.home->data,
           "stowage: a tensor that a recomputation reads was resized outside of ops; run the job without a "

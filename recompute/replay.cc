@@ -12,6 +12,7 @@
 
 #include "recompute/environment.h"
 #include "recompute/op_traits.h"
+#include "recompute/tensor_memory.h"
 
 namespace stowage::recompute {
 namespace {
@@ -91,9 +92,10 @@ c10::Storage copy_storage(const c10::Storage& source) {
 }
 
 std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::Storage>& storages) {
-  const c10::impl::ForceDispatchKeyGuard keys(c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
-                                              all_above_kernels());
   const Kind& kind = *recipe.kind;
+  const c10::impl::ForceDispatchKeyGuard keys(
+      c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
+      all_above_kernels() | (kind.ignores_lazy_bits ? kLazyKeys : c10::DispatchKeySet()));
   const c10::AutoGradMode grad_mode(kind.grad_mode);
   const UnderEnvironment environment(kind.environment, kind.obeyed());
   std::vector<at::Tensor> tensors;
@@ -103,9 +105,11 @@ std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::St
                                                              : kind.tensors[0].device);
   std::vector<c10::IValue> stack;
   push_arguments(kind, tensors, stack);
-  std::optional<RandomState::Replay> random;
-  if (recipe.random) random.emplace(*recipe.random);
-  kind.op->handle->callBoxed(&stack);
+  if (recipe.random) {
+    call_with(recipe.random->make_generator(), kind.op->drawing, *kind.op->handle, stack);
+  } else {
+    kind.op->handle->callBoxed(&stack);
+  }
 
   std::vector<c10::Storage> made;
   for (const Output& output : recipe.outputs) {

@@ -1,7 +1,8 @@
 // Runs one recipe again.
 //
-// Below autograd, autocast and every mode, with the grad mode, torch's settings and the generator state that
-// the op had; all are put back, also when the op throws. Tensors are put together from storages and the
+// Below autograd, autocast and every mode, with the grad mode and torch's settings that the op had; these are
+// put back, also when the op throws. Random numbers come from a generator of the replay's own (random_ops.h).
+// Tensors are put together from storages and the
 // recorded geometry, so nothing that happened to the job's tensors since matters.
 //
 // Thread safety: the caller holds the runtime's lock. Throws what the op throws.

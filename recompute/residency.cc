@@ -7,6 +7,7 @@
 #include "recompute/guard_range.h"
 #include "recompute/own_stream.h"
 #include "recompute/planned.h"
+#include "recompute/raw_writes.h"
 #include "recompute/replay.h"
 #include "recompute/thread_watch.h"
 
@@ -23,8 +24,8 @@ bool Residency::materialised(const Value& value) {
 }
 
 bool Residency::may_evict(const StorageRecord& record) {
-  if (record.evicted || record.pinned || record.exposed || record.locks > 0 || record.bytes == 0)
-    return false;
+  if (record.evicted || record.pinned || record.locks > 0 || record.bytes == 0) return false;
+  if (record.may_change() || record.holds > 0) return false;
   if (!record.current->recipe || !record.alive() || !guard_covers(record.bytes)) return false;
   const c10::StorageImpl& impl = *record.address;
   return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
@@ -152,6 +153,7 @@ void Residency::keep_content(StorageRecord& record) {
   const Ref<Value> content = record.current;
   const c10::Storage held(record.impl.lock());
   STOWAGE_CHECK(static_cast<bool>(held), "what an op is about to write is alive");
+  require_no_raw_writes(record);
   const OnOwnStream own(record);
   c10::Storage copy = copy_storage(held);
   if (content->anchors == 0) {  // while room was made for the copy, whoever needed it came back
@@ -177,6 +179,8 @@ void Residency::restore_all() {
   });
   restore_each(away);
 }
+
+void Residency::restore_dependents(StorageRecord& record) { restore_each(dependents_of(record.current)); }
 
 void Residency::before_write(StorageRecord& record, bool as_planned) {
   const Ref<Value> content = record.current;

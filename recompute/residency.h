@@ -56,6 +56,8 @@ class Residency {
   /// memory, keeps a copy of the content until nobody needs it. `as_planned`: a copy only if there is no room
   /// for what starts from it. Throws what recomputation throws; then nothing may be written.
   void before_write(StorageRecord& record, bool as_planned);
+  /// Brings back what is evicted and starts from the present content of `record`.
+  void restore_dependents(StorageRecord& record);
   /// Whether results of dead values that other evicted ones start from too are kept, as spares, while there
   /// is room. Without, what is held is what a schedule foresees.
   void keep_spares(bool keep) { keeps_spares_ = keep; }

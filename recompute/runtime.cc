@@ -1,12 +1,17 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <thread>
+#include <vector>
 
+#include "recompute/fork_hold.h"
 #include "recompute/guard_range.h"
 #include "recompute/interposer.h"
 #include "recompute/machine.h"
+#include "recompute/raw_writes.h"
 #include "recompute/recompute.h"
 #include "recompute/thread_watch.h"
+#include "recompute/training_threads.h"
 
 namespace stowage::recompute {
 namespace {
@@ -33,54 +38,28 @@ bool search_room(Search search) noexcept try {
   return false;
 }
 
-// Runs `work` on the record of a storage, which is brought back first.
-template <class Work>
-void with_resident(c10::StorageImpl* storage, Work work) {
-  Machine& all = machine();
-  if (!all.on.load() || storage == nullptr) return;
-  const Lock lock(all.mutex);
-  const c10::Storage held(c10::intrusive_ptr<c10::StorageImpl>::unsafe_reclaim_from_nonowning(storage));
-  StorageRecord& record = all.book.record_of(held);
-  all.residency.restore(record);
-  work(all, record);
-}
-
-std::string in_units(std::uint64_t bytes) {
-  constexpr std::uint64_t kKibi = 1u << 10;
-  constexpr std::uint64_t kMebi = 1u << 20;
-  if (bytes < 10 * kMebi) return std::to_string((bytes + kKibi - 1) / kKibi) + " KiB";
-  return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
-}
-
-// Bytes that are there, by why they stay.
-struct Holdings {
-  std::uint64_t pinned = 0;
-  std::uint64_t leaves = 0;
-  std::uint64_t locked = 0;
-  std::uint64_t small = 0;
-  std::uint64_t evictable = 0;
-  std::uint64_t foreign = 0;  ///< in use, or not given when they were asked for
-
-  [[nodiscard]] std::uint64_t sum() const { return pinned + leaves + locked + small + evictable + foreign; }
-};
-
-Holdings holdings(Machine& all, Place place) {
-  Holdings held;
+// Values that no op after `last` used become leaves.
+void forget_history_until(Machine& all, std::uint64_t last) {
   all.book.for_each([&](StorageRecord& record) {
-    if (record.evicted || !record.alive()) return;
-    const c10::Device device = record.address->device();
-    if (!place.covers(static_cast<int>(device.type()), device.index())) return;
-    if (Residency::may_evict(record))
-      return void((record.bytes < all.options.smallest.value() ? held.small : held.evictable) +=
-                  record.bytes);
-    (record.locks > 0                  ? held.locked
-     : record.pinned || record.exposed ? held.pinned
-                                       : held.leaves) += record.bytes;
+    if (record.last_use <= last) record.current->forget_recipe();
   });
-  all.foreign.for_each_resident(place, [&](const ForeignBuffer& buffer) {
-    (buffer.uses > 0 || buffer.refused ? held.foreign : held.evictable) += buffer.owner.bytes;
+}
+
+// Where an address was told, unseen code may write before the next iteration begins: nothing stays evicted
+// that starts from there. What does not fit is an error only where it is read.
+void look_for_raw_writes(Machine& all) {
+  std::vector<StorageRecord*> watched;
+  all.book.for_each([&](StorageRecord& record) {
+    if (record.watch && record.alive() && !record.evicted) watched.push_back(&record);
   });
-  return held;
+  for (StorageRecord* const record : watched) {
+    if (!check_raw_writes(*record) || record->current->anchors == 0) continue;
+    try {
+      all.residency.restore_dependents(*record);
+    } catch (const c10::OutOfMemoryError&) {
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -88,6 +67,7 @@ Holdings holdings(Machine& all, Place place) {
 Status Runtime::install(const Options& options) {
   if (Status reserved = reserve_guard_range(); !reserved) return reserved;
   if (Status registered = register_interposer(); !registered) return registered;
+  hold_runtime_over_forks();
   Machine& all = machine();
   const Lock lock(all.mutex);
   if (!all.on.load()) {
@@ -110,6 +90,7 @@ void Runtime::uninstall() {
   all.residency.bury_all_dead();
   all.book.forget_history();
   all.book.clear();
+  training_threads().clear();
   all.on.store(false);
   take_part(false);
   watch_threads(false);
@@ -131,48 +112,17 @@ bool Runtime::make_contiguous_room(Bytes bytes, int device_type, const FreeSpace
   });
 }
 
-std::string Runtime::explain_shortage(Bytes bytes, Bytes held, int device_type, int device_index,
-                                      Bytes limit) {
-  Machine& all = machine();
-  const Lock lock(all.mutex);
-  const Holdings known = holdings(all, {device_type, device_index});
-  const std::uint64_t other = held.value() - std::min(held.value(), known.sum());
-  const std::uint64_t kept = held.value() - std::min(held.value(), known.evictable);
-  const bool has_holes = kept + bytes.value() <= limit.value();
-  const std::uint64_t needed = (has_holes ? limit.value() : kept) + bytes.value();
-  return in_units(bytes.value()) + " more do not fit. Held: " + in_units(held.value()) + ", of these " +
-         in_units(known.locked) + " in use by the running op, " + in_units(known.pinned) +
-         " parameters and other pinned tensors, " + in_units(known.leaves) + " that cannot be recomputed, " +
-         in_units(known.small) + " in small tensors, " +
-         (known.foreign == 0 ? ""
-                             : in_units(known.foreign) + " in registered buffers that their owners use, ") +
-         in_units(other) + " not seen by Stowage, " + in_units(known.evictable) + " evictable" +
-         (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
-         ". A budget of " + in_units(needed) + " would do at this point.";
-}
-
 void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
   all.iteration_began = all.op_number;
+  const std::uint64_t ended = training_threads().end_iteration(std::this_thread::get_id(), all.op_number);
   all.residency.bury_all_dead();
   all.steps.end_iteration();
-  all.residency.any_away() ? all.book.sweep() : all.book.forget_history();
+  look_for_raw_writes(all);
+  all.residency.any_away() ? all.book.sweep() : forget_history_until(all, ended);
   all.steps.begin_iteration();
-}
-
-void Runtime::expose(c10::StorageImpl* storage) {
-  with_resident(storage, [](Machine& all, StorageRecord& record) {
-    if (record.exposed) return;
-    record.exposed = true;
-    all.residency.before_write(record, all.steps.driver().follows());
-    all.book.overwrite(record, Ref<Value>(new Value));
-  });
-}
-
-void Runtime::pin(c10::StorageImpl* storage) {
-  with_resident(storage, [](Machine&, StorageRecord& record) { record.pinned = true; });
 }
 
 bool Runtime::evict(c10::StorageImpl* storage) {
@@ -190,7 +140,11 @@ bool Runtime::is_evicted(c10::StorageImpl* storage) {
 }
 
 void Runtime::join() noexcept {
-  if (machine().on.load()) take_part(true);
+  Machine& all = machine();
+  if (!all.on.load()) return;
+  take_part(true);
+  const Lock lock(all.mutex);
+  training_threads().join(std::this_thread::get_id(), all.op_number);
 }
 
 void Runtime::expect_joins(bool all_join) {

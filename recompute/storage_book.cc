@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/check.h"
+#include "recompute/mapped_file.h"
 #include "recompute/planned.h"
 
 namespace stowage::recompute {
@@ -61,6 +62,7 @@ bool settle(Value& value, std::uint64_t stamp) {
 }  // namespace
 
 bool owned_by_allocator(const c10::StorageImpl& storage) {
+  if (storage.data() == nullptr) return false;  // zero tensors, whose allocator is gone, and wrappers
   const c10::DeleterFnPtr deleter = storage.data_ptr().get_deleter();
   if (deleter == nullptr) return false;
   const auto frees = [&](c10::Allocator* allocator) {
@@ -70,10 +72,21 @@ bool owned_by_allocator(const c10::StorageImpl& storage) {
          frees(c10::GetAllocator(storage.device_type()));
 }
 
+bool is_written_unseen(const c10::StorageImpl& storage) {
+  if (storage.data() == nullptr || owned_by_allocator(storage)) return false;
+  // What at::from_blob() wraps is somebody else's: NumPy's arrays, DLPack's tensors, buffers.
+  static const c10::DeleterFnPtr wrapped = c10::InefficientStdFunctionContext::makeDataPtr(
+                                               nullptr, [](void*) {}, c10::kCPU)
+                                               .get_deleter();
+  const bool may_be_a_file =
+      storage.device_type() == c10::kCPU && storage.data_ptr().get_deleter() != wrapped;
+  return !may_be_a_file || !is_in_private_file(storage.data());
+}
+
 StorageRecord& StorageBook::record_of(const c10::Storage& storage) {
   if (StorageRecord* const known = find(storage.unsafeGetStorageImpl())) return *known;
   StorageRecord& record = add(storage, Ref<Value>(new Value));
-  record.exposed = storage.nbytes() > 0 && !owned_by_allocator(*storage.unsafeGetStorageImpl());
+  record.exposed = storage.nbytes() > 0 && is_written_unseen(*storage.unsafeGetStorageImpl());
   return record;
 }
 
@@ -104,6 +117,7 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
   record.current->home = &record;
   record.bytes = record.address->nbytes();
   record.data = record.address->data();
+  if (record.watch) record.watch->value = nullptr;
 }
 
 void StorageBook::release_leaves(StorageRecord& record) {

@@ -39,14 +39,24 @@ struct StorageRecord : Recycled<StorageRecord> {
   bool evicted = false;
   bool pinned = false;             ///< stays until it dies
   bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again
+  std::uint32_t loans = 0;         ///< objects that are alive through which unseen code may write it
+  std::uint32_t holds = 0;         ///< calls of unseen code that reads it
   std::vector<Ref<Value>> leaves;  ///< while evicted: what making it again starts from
 
+  /// What a value's bytes were when an op read it; see raw_writes.h.
+  struct Watch {
+    const Value* value = nullptr;  ///< null: nothing is noted
+    std::uint64_t digest = 0;
+  };
+  std::unique_ptr<Watch> watch;  ///< somebody was told its address
+
   [[nodiscard]] bool alive() const { return !impl.expired(); }
+  [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
 };
 
 class StorageBook {
  public:
-  /// The record of a storage; made with a leaf value at first sight. Memory that its allocator does not own
+  /// The record of a storage; made with a leaf value at first sight. Memory that somebody else may write
   /// (NumPy, shared memory) is exposed from the start.
   StorageRecord& record_of(const c10::Storage& storage);
   /// The record if there is one, else null.
@@ -119,5 +129,8 @@ class StorageBook {
 /// True if the allocator that made the storage, or the present one, frees its data with a plain deleter: then
 /// it can be taken out and given back.
 bool owned_by_allocator(const c10::StorageImpl& storage);
+/// True if somebody may write the storage's memory without an op, as far as its owner tells: no allocator of
+/// PyTorch's, nor is it a file that was mapped for this process alone.
+bool is_written_unseen(const c10::StorageImpl& storage);
 
 }  // namespace stowage::recompute

@@ -1,13 +1,22 @@
 // How a tensor shows its storage's memory. Asked of each tensor at each op: most can be told by their keys.
 //
+// Tensors of other kinds answer for sizes, layout or device with code of their own, which may fail (nested
+// ones have no sizes) or run Python, which must not happen under the runtime's lock. So these are asked of
+// dense tensors only; of others just the storage, if they have one.
+//
 // Thread safety: pure functions.
 #pragma once
 
 #include <ATen/core/TensorBase.h>
 
 #include <cstdint>
+#include <typeinfo>
 
 namespace stowage::recompute {
+
+/// Lazy bits: a kernel behind these keys reads copies of tensors that are conjugated, negated or all zeros.
+inline constexpr c10::DispatchKeySet kLazyKeys({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
+                                                c10::DispatchKey::ZeroTensor});
 
 namespace internal {
 
@@ -25,6 +34,11 @@ inline bool is_ordinary(const at::TensorBase& tensor) {
   return tensor.key_set() == kOnCpu || tensor.key_set() == kOnCuda;
 }
 
+/// Wrappers of PyTorch's transforms: what they say of memory is not theirs.
+inline constexpr c10::DispatchKeySet kWrappers({c10::DispatchKey::Functionalize,
+                                                c10::DispatchKey::FuncTorchGradWrapper,
+                                                c10::DispatchKey::FuncTorchBatched});
+
 /// Newer torches have no named tensors.
 template <class Tensor>
 bool has_names(const Tensor& tensor) {
@@ -34,12 +48,23 @@ bool has_names(const Tensor& tensor) {
 
 }  // namespace internal
 
-inline bool on_served_device(const at::TensorBase& tensor) { return tensor.is_cpu() || tensor.is_cuda(); }
+/// It is of PyTorch's own dense kind: all that it answers is its own, at once.
+inline bool is_dense(const at::TensorBase& tensor) {
+  return internal::is_ordinary(tensor) || (typeid(*tensor.unsafeGetTensorImpl()) == typeid(c10::TensorImpl) &&
+                                           !tensor.key_set().has_any(c10::python_ks));
+}
+
+/// Its storage if it has one with memory on a device that is served, else null. Of any kind of tensor.
+inline const c10::Storage* served_storage(const at::TensorBase& tensor) {
+  if (!tensor.has_storage() || tensor.key_set().has_any(internal::kWrappers)) return nullptr;
+  const c10::Storage& storage = tensor.unsafeGetTensorImpl()->unsafe_storage();
+  const c10::DeviceType device = storage.device_type();
+  return device == c10::kCPU || device == c10::kCUDA ? &storage : nullptr;
+}
 
 /// It has a storage with strides, on a device that is served.
 inline bool has_plain_memory(const at::TensorBase& tensor) {
-  return internal::is_ordinary(tensor) ||
-         (tensor.has_storage() && tensor.layout() == c10::kStrided && on_served_device(tensor));
+  return internal::is_ordinary(tensor) || (is_dense(tensor) && served_storage(tensor) != nullptr);
 }
 
 /// An op that reads it reads what its storage holds, by its geometry, and nothing else.
@@ -48,7 +73,7 @@ inline bool shows_plain_memory(const at::TensorBase& tensor) {
          (has_plain_memory(tensor) && !internal::has_names(tensor) && !tensor.is_inference());
 }
 
-/// It shows every byte of its storage once.
+/// It shows every byte of its storage once. Requires: has_plain_memory().
 inline bool shows_all(const at::TensorBase& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0 &&
          static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();

@@ -36,18 +36,21 @@ std::uint64_t CachingModel::allocate(Bytes rounded, StreamId stream) {
   return block->first;
 }
 
+bool CachingModel::is_free_neighbour(const Blocks::value_type& low, const Blocks::value_type& high) {
+  return !low.second.live && low.first + low.second.bytes == high.first &&
+         low.second.segment == high.second.segment;
+}
+
 void CachingModel::free(std::uint64_t address) {
   auto block = blocks_.find(address);
   STOWAGE_CHECK(block != blocks_.end() && block->second.live, "freed an address that is not live");
   block->second.live = false;
   block = merge_with_next(block);
-  if (block != blocks_.begin()) {
+  if (block != blocks_.begin() && is_free_neighbour(*std::prev(block), *block)) {
     auto before = std::prev(block);
-    if (!before->second.live) {
-      set_taken(before);
-      before->second.live = false;
-      block = merge_with_next(before);
-    }
+    set_taken(before);
+    before->second.live = false;
+    block = merge_with_next(before);
   }
   set_free(block);
 }
@@ -86,9 +89,17 @@ CachingModel::Blocks::iterator CachingModel::extend_range(std::uint64_t bytes, P
 }
 
 CachingModel::Blocks::iterator CachingModel::find_free(std::uint64_t bytes, Pool pool) {
-  const auto found = free_.lower_bound({pool, bytes, 0});
-  if (found == free_.end() || std::get<0>(*found) != pool) return blocks_.end();
+  const auto is_of_pool = [&](auto key) { return key != free_.end() && std::get<0>(*key) == pool; };
+  auto found = free_.lower_bound({pool, bytes, 0});
+  if (!is_of_pool(found)) return blocks_.end();
+  if (can_grow(*found) && is_of_pool(std::next(found))) ++found;
   return blocks_.find(std::get<2>(*found));
+}
+
+bool CachingModel::can_grow(const FreeKey& block) const {
+  const auto& [pool, bytes, address] = block;
+  const auto end = range_end_.find(pool);
+  return end != range_end_.end() && address + bytes == end->second;
 }
 
 void CachingModel::split(Blocks::iterator block, std::uint64_t bytes) {
@@ -104,8 +115,7 @@ void CachingModel::split(Blocks::iterator block, std::uint64_t bytes) {
 
 CachingModel::Blocks::iterator CachingModel::merge_with_next(Blocks::iterator block) {
   auto next = std::next(block);
-  const bool neighbours = next != blocks_.end() && block->first + block->second.bytes == next->first;
-  if (!neighbours || next->second.live || next->second.segment != block->second.segment) return block;
+  if (next == blocks_.end() || next->second.live || !is_free_neighbour(*block, *next)) return block;
   free_.erase({next->second.pool, next->second.bytes, next->first});
   block->second.bytes += next->second.bytes;
   blocks_.erase(next);

@@ -44,9 +44,15 @@ class CachingModel {
   using FreeKey = std::tuple<Pool, std::uint64_t, std::uint64_t>;  // pool, bytes, address
   using Blocks = std::map<std::uint64_t, Block>;
 
+  /// `low` is free and ends where `high` begins, in the same segment.
+  static bool is_free_neighbour(const Blocks::value_type& low, const Blocks::value_type& high);
   Blocks::iterator add_segment(std::uint64_t bytes, Pool pool);
   Blocks::iterator extend_range(std::uint64_t bytes, Pool pool);
+  /// Best fit. A block that can grow counts as large as its range may become, so that any other is taken
+  /// first.
   Blocks::iterator find_free(std::uint64_t bytes, Pool pool);
+  /// The block lies at the growing end of an expandable range.
+  [[nodiscard]] bool can_grow(const FreeKey& block) const;
   void split(Blocks::iterator block, std::uint64_t bytes);
   Blocks::iterator merge_with_next(Blocks::iterator block);
   void set_free(Blocks::iterator block);

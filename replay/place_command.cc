@@ -22,7 +22,7 @@ namespace {
 namespace placement = planner::placement;
 
 int fail(const Error& error) {
-  std::fprintf(stderr, "stowage place: %s\n", error.message.c_str());
+  std::fprintf(stderr, "stowage place: error: %s\n", error.message.c_str());
   return static_cast<int>(PlaceExit::kError);
 }
 

@@ -25,6 +25,10 @@ nlohmann::json figures_json(const Figures& figures) {
           {"fragmentation", figures.fragmentation()}};
 }
 
+nlohmann::json model_json(const std::optional<Figures>& figures) {
+  return figures ? figures_json(*figures) : nlohmann::json();
+}
+
 std::string row(const char* name, const Figures& figures) {
   char line[160];
   std::snprintf(line, sizeof line, "  %-22s %12.2f %12.2f %11.1f %%\n", name, mib(figures.peak_live),
@@ -60,8 +64,7 @@ nlohmann::json to_json(const ReplayReport& report) {
   json["planning_ms"] = static_cast<double>(report.planning_ns) / 1e6;
   json["outside"] = report.outside.value();
   json["misses"] = misses(report.planned.counts);
-  json["compare"] = {{"caching", figures_json(report.caching)},
-                     {"expandable", figures_json(report.expandable)}};
+  json["compare"] = {{"caching", model_json(report.caching)}, {"expandable", model_json(report.expandable)}};
   return json;
 }
 
@@ -74,8 +77,10 @@ std::string to_table(const ReplayReport& report) {
                 static_cast<unsigned long long>(report.allocations), "MiB", "peak live", "reserved",
                 "fragmentation");
   std::string text = line;
-  text += row("PyTorch (model)", report.caching);
-  text += row("expandable (model)", report.expandable);
+  if (report.caching && report.expandable) {
+    text += row("PyTorch (model)", *report.caching);
+    text += row("expandable (model)", *report.expandable);
+  }
   text += row("Stowage", whole_job(report));
   std::snprintf(line, sizeof line,
                 "  arena %.2f MiB, lower bound %.2f MiB (%s), %s, planned in %.1f ms, %llu misses",
@@ -83,7 +88,12 @@ std::string to_table(const ReplayReport& report) {
                 report.proved_optimal ? "proved optimal" : "not proved", report.technique.c_str(),
                 static_cast<double>(report.planning_ns) / 1e6,
                 static_cast<unsigned long long>(misses(report.planned.counts)));
-  return text + line;
+  text += line;
+  if (!report.caching)
+    text +=
+        "\n  PyTorch's CUDA allocator is not modelled: this trace does not hold a CUDA job from its first "
+        "allocation";
+  return text;
 }
 
 }  // namespace stowage::replay

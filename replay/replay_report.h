@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "replay/replayer.h"
@@ -13,8 +14,8 @@ struct ReplayReport {
   std::uint64_t allocations = 0;  ///< per iteration
   Bytes outside{0};               ///< served by upstream throughout: parameters, optimizer state
   PlannedReplay planned;
-  Figures caching;
-  Figures expandable;
+  std::optional<Figures> caching;  ///< as PyTorch's allocator would serve it, where that can be modelled
+  std::optional<Figures> expandable;
   Bytes lower_bound{0};
   bool proved_optimal = false;
   std::string technique;
@@ -23,8 +24,8 @@ struct ReplayReport {
 
 ReplayReport make_report(const Trace& trace, const Plan& plan, const PlannedReplay& planned);
 /// Keys: job, allocations, height, lower_bound, proved, technique, planning_ms, peak_live, reserved,
-/// fragmentation, misses, outside, compare.{caching,expandable}.{peak_live,reserved,fragmentation}. Bytes
-/// throughout.
+/// fragmentation, misses, outside, compare.{caching,expandable}.{peak_live,reserved,fragmentation}, each null
+/// where it cannot be modelled. Bytes throughout.
 nlohmann::json to_json(const ReplayReport& report);
 std::string to_table(const ReplayReport& report);
 

@@ -1,6 +1,5 @@
 #include "replay/replayer.h"
 
-#include <algorithm>
 #include <memory>
 #include <unordered_map>
 #include <utility>
@@ -39,24 +38,6 @@ Bytes outside_bytes(const Trace& trace) {
   return sum;
 }
 
-struct Change {
-  Tick tick;
-  bool is_free;
-  std::uint32_t buffer;
-};
-
-std::vector<Change> changes_in_order(const Trace& trace) {
-  std::vector<Change> changes;
-  changes.reserve(trace.buffers.size() * 2);
-  for (std::uint32_t id = 0; id < trace.buffers.size(); ++id) {
-    changes.push_back({trace.buffers[id].birth, false, id});
-    if (trace.buffers[id].death != kNever) changes.push_back({trace.buffers[id].death, true, id});
-  }
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.tick < b.tick; });
-  return changes;
-}
-
 }  // namespace
 
 double Figures::fragmentation() const {
@@ -87,27 +68,6 @@ Result<PlannedReplay> replay_planned(const Trace& trace, const Plan& plan, std::
   result.counts = planned.counts();
   result.outside = outside_bytes(trace);
   return result;
-}
-
-Figures replay_caching(const Trace& trace, CachingModel::Segments segments) {
-  CachingModel model(segments);
-  std::vector<std::uint64_t> address(trace.buffers.size(), 0);
-  Figures figures;
-  Bytes live{0};
-  for (const Change& change : changes_in_order(trace)) {
-    const Buffer& buffer = trace.buffers[change.buffer];
-    if (buffer.rounded.value() == 0) continue;
-    if (change.is_free) {
-      model.free(address[change.buffer]);
-      live -= buffer.rounded;
-      continue;
-    }
-    address[change.buffer] = model.allocate(buffer.rounded, buffer.stream);
-    live += buffer.rounded;
-    figures.peak_live = std::max(figures.peak_live, live);
-  }
-  figures.reserved = model.reserved();
-  return figures;
 }
 
 }  // namespace stowage::replay

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "allocator/planned_allocator.h"
 #include "core/plan.h"
@@ -32,7 +33,9 @@ struct PlannedReplay {
 /// kUnplannable (no steady window), kInvalidPlan (the plan is not this trace's).
 Result<PlannedReplay> replay_planned(const Trace& trace, const Plan& plan, std::uint32_t iterations);
 
-/// Serves the whole trace from its first event to its last.
-Figures replay_caching(const Trace& trace, CachingModel::Segments segments);
+/// What PyTorch's allocator would reserve for the job: serves the trace from its first event on, then repeats
+/// its steady iteration a dozen times. Nothing where the trace does not begin at the job's first allocation
+/// (Trace::from_first_allocation): what is reserved depends on all that came before.
+std::optional<Figures> replay_caching(const Trace& trace, CachingModel::Segments segments);
 
 }  // namespace stowage::replay

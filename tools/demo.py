@@ -117,9 +117,9 @@ def replay_rows(offline: dict) -> list[tuple[str, ...]]:
         peak, reserved = figures["peak_live"], figures["reserved"]
         return (f"replay: {label}", mib(peak), mib(reserved), fragmentation(peak, reserved), *[NONE] * 4)
 
-    compared = offline["compare"]
-    return [row("Stowage", offline), row("PyTorch's CUDA", compared["caching"]),
-            row("expandable", compared["expandable"])]
+    compared = {"PyTorch's CUDA": offline["compare"]["caching"], "expandable": offline["compare"]["expandable"]}
+    modelled = [row(label, figures) for label, figures in compared.items() if figures]  # of a CUDA job's trace only
+    return [row("Stowage", offline), *modelled]
 
 
 def explain_example(device: str, compared: int) -> list[str]:
@@ -129,7 +129,7 @@ def explain_example(device: str, compared: int) -> list[str]:
              "iteration      median time of the second half" + ("; both jobs ran side by side, one thread each"
                                                               if device == "cpu" else ""),
              f"bits           {compared:,} values: losses, gradients, parameters, optimizer and random state",
-             "replay         the recorded trace played again offline: planned, and in a model of PyTorch's allocator"]
+             "replay         the recorded trace played again offline, through its plan"]
     if device == "cpu":
         notes.append("*              PyTorch's CPU allocator keeps no count and no reserve: peak as recorded beside it")
     return notes

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/fork.h"
 #include "core/trace.h"
 
 namespace stowage::tracer {
@@ -64,7 +65,11 @@ struct Known {
 
 // Every thread asks here once per operator; an operator's info is made once per process.
 const OpInfo* shared_info_of(const at::RecordFunction& call) {
-  static auto* const known = new Known;
+  static auto* const known = [] {
+    auto* const made = new Known;
+    hold_over_forks(made->mutex);
+    return made;
+  }();
   const std::lock_guard<std::mutex> lock(known->mutex);
   const OpInfo*& info = known->by_name[full_name(call.name(), call.overload_name())];
   if (info == nullptr) info = make_info(call);

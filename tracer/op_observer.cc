@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/fork.h"
 #include "tracer/op_arguments.h"
 #include "tracer/op_info.h"
 
@@ -31,8 +32,22 @@ struct Registration {
   }
 };
 
+// A forked child records nothing: the recorders stay with its parent.
+void leave_to_parent(void* subject) {
+  auto& mine = *static_cast<Registration*>(subject);
+  new Routes(std::move(mine.routes));  // not destroyed: a thread that is not here may have been in a recorder
+  mine.routes.clear();
+  mine.mutex.unlock();
+}
+
 Registration& registration() {
-  static auto* const instance = new Registration;  // outlives threads that run ops during exit
+  static auto* const instance = [] {
+    auto* const made = new Registration;  // outlives threads that run ops during exit
+    handle_forks(ForkRank::kLeaf, {[](void* one) { static_cast<Registration*>(one)->mutex.lock(); },
+                                   [](void* one) { static_cast<Registration*>(one)->mutex.unlock(); },
+                                   &leave_to_parent, made});
+    return made;
+  }();
   return *instance;
 }
 

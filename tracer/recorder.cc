@@ -18,6 +18,7 @@ bool Recorder::State::make_room(std::uint64_t count) {
 }
 
 void Recorder::State::forget_oldest() {
+  forgot = true;
   segments.pop_front();
   const Segment& oldest = segments.empty() ? current : segments.front();
   buffers.forget_before(oldest.first_buffer, oldest.begin);
@@ -131,6 +132,7 @@ std::uint32_t Recorder::period_marks() const {
 void Recorder::clear() {
   const Lock lock(state_->mutex);
   State& state = *state_;
+  state.forgot = true;
   state.segments.clear();
   state.period = 0;
   state.current = state.segment_from_here(Tick(state.next_tick), state.marks.end());

@@ -25,7 +25,12 @@ struct RecorderOptions {
   /// Bound on events kept. Old iterations are forgotten first; if a single one is longer, events are dropped
   /// and counted.
   std::uint64_t max_events = 4'000'000;
+  /// Nothing was allocated on the device before.
+  bool from_first_allocation = false;
 };
+
+/// How much of what is kept a snapshot holds: the steady windows and what followed, or all.
+enum class Extent : std::uint8_t { kSteady, kAll };
 
 /// An op as its observer saw it end. Buffers are named by any address inside them.
 struct OpRecord {
@@ -74,8 +79,9 @@ class Recorder {
   /// Marks that a steady window holds: 1, or more for several optimizers; 0 when not steady.
   [[nodiscard]] std::uint32_t period_marks() const;
   /// A copy of what is known, ticks rebased to begin at 0: of the two steady windows and what followed, with
-  /// `steady` set; else of all windows that are kept. O(events).
-  [[nodiscard]] Trace snapshot() const;
+  /// `steady` set; without a steady state, or with kAll, of all windows that are kept (with kAll only those
+  /// without lost events). O(events).
+  [[nodiscard]] Trace snapshot(Extent extent = Extent::kSteady) const;
   /// Forgets everything but the buffers that are alive.
   void clear();
   /// Events lost since the beginning. A snapshot counts only those of the windows it holds.

@@ -30,6 +30,9 @@ struct Recorder::State {
   /// A segment that begins here and now, with mark `first_mark` as its first event if that is there.
   [[nodiscard]] Segment segment_from_here(Tick begin, std::uint64_t first_mark) const;
 
+  /// The index of the first segment that a snapshot of `extent` holds.
+  [[nodiscard]] std::size_t first_window(Extent extent) const;
+
   mutable std::mutex mutex;
   const TraceInfo info;
   const RecorderOptions options;
@@ -41,6 +44,7 @@ struct Recorder::State {
   Segment current;
   std::uint32_t period = 0;  // marks a steady window holds; 0 when not steady
   std::uint64_t dropped = 0;
+  bool forgot = false;  // events of the beginning are gone
 };
 
 }  // namespace stowage::tracer

@@ -114,21 +114,32 @@ class Snapshot {
 
 }  // namespace
 
-Trace Recorder::snapshot() const {
+std::size_t Recorder::State::first_window(Extent extent) const {
+  if (period == 0) return 0;
+  std::size_t first = segments.size() - 2 * std::size_t{period};
+  while (extent == Extent::kAll && first > 0 && segments[first - 1].dropped == 0) --first;
+  return first;
+}
+
+Trace Recorder::snapshot(Extent extent) const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   const State& state = *state_;
   const std::size_t count = state.segments.size();
-  const std::size_t first = state.period == 0 ? 0 : count - 2 * std::size_t{state.period};
+  const std::size_t first = state.first_window(extent);
   const Segment& from = count == 0 ? state.current : state.segments[first];
   Trace trace = Snapshot(state.buffers, state.ops, from).take(state.marks);
   trace.info = state.info;
   trace.end = Tick(state.next_tick - from.begin.value());
   trace.dropped = state.current.dropped;
   for (std::size_t i = first; i < count; ++i) trace.dropped += state.segments[i].dropped;
+  trace.from_first_allocation =
+      state.options.from_first_allocation && !state.forgot && first == 0 && trace.dropped == 0;
   if (state.period != 0) {
     const auto rebased = [&](Tick tick) { return Tick(tick.value() - from.begin.value()); };
+    const Segment& previous = state.segments[count - 2 * std::size_t{state.period}];
     const Segment& half = state.segments[count - state.period];
-    trace.steady = SteadyWindow{rebased(from.begin), rebased(half.begin), rebased(state.segments.back().end)};
+    trace.steady =
+        SteadyWindow{rebased(previous.begin), rebased(half.begin), rebased(state.segments.back().end)};
   }
   return trace;
 }

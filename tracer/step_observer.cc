@@ -1,10 +1,16 @@
 #include "tracer/step_observer.h"
 
+#include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
 
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
+
+#include "core/fork.h"
+#include "tracer/backward_pass.h"
+#include "tracer/step_bursts.h"
 
 namespace stowage::tracer {
 namespace {
@@ -18,11 +24,23 @@ struct Registration {
 };
 
 Registration& registration() {
-  static auto* const instance = new Registration;  // outlives threads that step during exit
+  static auto* const instance = [] {
+    auto* const made = new Registration;  // outlives threads that step during exit
+    hold_over_forks(made->mutex);
+    return made;
+  }();
   return *instance;
 }
 
 thread_local int step_depth = 0;
+
+// Of the calling thread. Autograd numbers the nodes that a thread records.
+bool ends_burst() {
+  thread_local StepBursts bursts;
+  thread_local std::uint64_t nodes = 0;
+  const std::uint64_t now = at::sequence_number::peek();
+  return bursts.on_step(std::exchange(nodes, now) != now);
+}
 
 // One step, from its begin to its end. It ends with the callbacks it began with.
 struct StepContext : at::ObserverContext {
@@ -49,11 +67,19 @@ std::unique_ptr<at::ObserverContext> on_scope_begin(const at::RecordFunction& sc
   return context;
 }
 
+void mark_where_iteration_ends(const std::shared_ptr<const StepCallbacks>& callbacks) {
+  const auto mark = [callbacks] { call(callbacks->on_mark, MarkSource::kOptimizer); };
+  if (inside_backward()) return once_after_backward(mark);
+  if (ends_burst()) mark();
+}
+
 void on_scope_end(const at::RecordFunction&, at::ObserverContext* context) {
   if (context == nullptr) return;
   --step_depth;
   const auto& callbacks = static_cast<StepContext*>(context)->callbacks;
-  if (callbacks) call(callbacks->on_end, MarkSource::kOptimizer);
+  if (callbacks == nullptr) return;
+  call(callbacks->on_end);
+  call(&mark_where_iteration_ends, callbacks);
 }
 
 }  // namespace

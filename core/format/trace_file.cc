@@ -101,7 +101,7 @@ void write_trace(Builder& builder, const Trace& trace) {
   const auto content = format::CreateTraceContent(
       builder, static_cast<std::uint8_t>(trace.info.device), trace.info.device_index, device_name,
       torch_version, job, trace.info.device_memory.value(), names, buffers, ops, values, marks,
-      trace.steady ? &steady : nullptr, trace.end.value(), trace.dropped);
+      trace.steady ? &steady : nullptr, trace.end.value(), trace.dropped, trace.from_first_allocation);
   format::FinishTraceContentBuffer(builder, content);
 }
 
@@ -199,6 +199,7 @@ Trace read_trace(const format::TraceContent& content, ColumnReader& reader) {
   }
   trace.end = Tick(content.end());
   trace.dropped = content.dropped();
+  trace.from_first_allocation = content.from_first_allocation();
   return trace;
 }
 

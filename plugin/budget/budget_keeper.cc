@@ -16,6 +16,9 @@ constexpr std::uint32_t kFreeMarksThatFit = 4;
 constexpr std::uint64_t kRoundingShare =
     64;  // of the own peak, by which blocks of 512 bytes may exceed the heap's
 
+constexpr Bytes kWorthALimit{1u << 20};
+constexpr double kSpareRoom = 1.125;  // where a guessed peak is raised
+
 std::uint64_t unplanned_evictions() {
   return rescue_driver().counts().evictions - rescue_driver().follow_counts().evictions;
 }
@@ -75,11 +78,21 @@ void BudgetKeeper::shed() {
 
 void BudgetKeeper::end() noexcept try {
   if (!on()) return;
+  warn_of_no_limit();
   ledger_->lift_limit();
   if (state_.load() == State::kWatching) rest();
   state_ = State::kEnded;
 } catch (const std::exception& error) {
   warn(std::string("the budget ends, but not every evicted tensor could be brought back: ") + error.what());
+}
+
+// Small processes beside the job, such as launchers, have nothing to limit.
+void BudgetKeeper::warn_of_no_limit() const {
+  if (!pending() || state_.load() != State::kWatching || ledger_->peak_held() < kWorthALimit) return;
+  warn(
+      "the budget of " + budget_.text() +
+      " was never a limit: the job ended before its own peak was known; a budget in bytes, such as 12GiB, is "
+      "one from the first allocation on");
 }
 
 void BudgetKeeper::rest() {
@@ -104,6 +117,7 @@ bool BudgetKeeper::on_mark(MarkSource source) {
   ++marks_;
   between_ops_ = source != MarkSource::kPeriod;
   if (!on()) return false;
+  if (between_ops_ && believed_.exchange(false)) ledger_->lift_limit();  // iterations tell better
   if (pending()) {
     learn_peak(source);
   } else if (!ledger_->met()) {
@@ -122,6 +136,47 @@ void BudgetKeeper::learn_peak(MarkSource source) {
   set_limit(budget_.limit_of(Bytes(own_peak_.load())));
 }
 
+void BudgetKeeper::believe_peak() {
+  if (!pending() || budget_.kind() != Budget::Kind::kShareOfPeak) return;
+  believed_ = true;
+  own_peak_ = ledger_->peak_held().value();
+  set_limit(budget_.limit_of(Bytes(own_peak_.load())));
+}
+
+// What is held, what is away and what is asked for together are what the job would hold without a budget.
+void BudgetKeeper::note_demand(Bytes bytes) noexcept {
+  const RescueDriver& driver = rescue_driver();
+  if (budget_.kind() != Budget::Kind::kShareOfPeak || driver.away == nullptr) return;
+  const Bytes held = ledger_->held() + bytes;
+  if ((held + driver.counts().evicted).value() <= demand_.load()) return;
+  const std::optional<std::int64_t> away = driver.away();
+  if (!away) return;
+  const auto demand = static_cast<std::int64_t>(held.value()) + *away;
+  if (demand > static_cast<std::int64_t>(demand_.load())) demand_ = static_cast<std::uint64_t>(demand);
+}
+
+bool BudgetKeeper::follow_peak(Bytes bytes) noexcept {
+  const std::uint64_t known = own_peak_.load();
+  const std::uint64_t demand = demand_.load();
+  if (known == 0 || !ledger_->limited()) return false;
+  if (demand > known + known / kRoundingShare) return raise_peak(demand), true;
+  if (!believed_.load()) return false;
+  const double share = static_cast<double>(ledger_->limit().value()) / static_cast<double>(known);
+  const double needed = static_cast<double>((ledger_->held() + bytes).value());
+  raise_peak(static_cast<std::uint64_t>(needed * kSpareRoom / share));
+  if (!soft_.exchange(true))
+    warn("the budget of " + budget_.text() + " rises to " + std::to_string(ledger_->limit().value()) +
+         " bytes: what the job holds cannot be evicted, and its own peak is only guessed, since no optimizer "
+         "steps; a budget in bytes, such as 12GiB, stays as it is");
+  return true;
+}
+
+void BudgetKeeper::raise_peak(std::uint64_t peak) noexcept {
+  own_peak_ = peak;
+  ledger_->set_limit(budget_.limit_of(Bytes(peak)));
+  note(1, "budget: " + std::to_string(ledger_->limit().value()) + " bytes, for a higher peak than before");
+}
+
 bool BudgetKeeper::leaves_all() const {
   return budget_.kind() == Budget::Kind::kShareOfPeak && budget_.limit_of(kGranule) >= kGranule;
 }
@@ -137,13 +192,16 @@ bool BudgetKeeper::raise_own_peak(Bytes planned) {
 
 bool BudgetKeeper::may_rest() const {
   if (state_.load() != State::kWatching) return true;
-  return between_ops_ && rescue_driver().counts().evicted.value() == 0;
+  const RescueDriver& driver = rescue_driver();
+  const bool alone = driver.threads == nullptr || driver.threads() <= 1;
+  return between_ops_ && alone && driver.counts().evicted.value() == 0;
 }
 
 bool BudgetKeeper::make_room(Bytes bytes) noexcept {
   const Bytes missing = ledger_->missing(bytes);
   if (missing.value() == 0) return true;
   shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_demand(bytes);
   return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
 }
 
@@ -156,15 +214,18 @@ bool BudgetKeeper::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
 bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
   const Bytes missing = ledger_->missing(bytes);
   shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_demand(bytes);
   return state_.load() == State::kWatching &&
          rescue_driver().make_room(missing.value() == 0 ? bytes : missing, device_);
 }
 
-std::string BudgetKeeper::explain(Bytes bytes) {
+std::string BudgetKeeper::explain(Shortage shortage) {
   refusals_.fetch_add(1, std::memory_order_relaxed);
   // CUDA's upstream takes whole pages, of at most so many bytes.
   const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
-  const std::string why = rescue_driver().explain(bytes, ledger_->held(), ledger_->limit() + page, device_);
+  shortage.held = ledger_->held();
+  shortage.limit = ledger_->limit() + page;
+  const std::string why = rescue_driver().explain(shortage, device_);
   return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
          " bytes) is used up: " + why;
 }

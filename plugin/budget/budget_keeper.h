@@ -2,11 +2,12 @@
 // under it.
 //
 // An amount and a share of the device are limits at once. A share of the job's own peak is one after two
-// iterations, which run without a limit so that the peak is known. The runtime sees ops from the beginning in
-// any case, or it could not make again what it is to evict. What the job holds above a limit when that is set
-// is evicted; where it cannot be (a graph that is still there, of parameters that are not what they were any
-// more), nothing is added to it, and the limit counts from when it is met. While a plan serves that fits, the
-// runtime rests: it is taken out, and only the limit stays.
+// iterations, which run without a limit so that the peak is known; where nobody marks iterations, the
+// allocations tell (peak_watch.h). A limit that cannot be held rises if the job asks for more than that peak.
+// The runtime sees ops from the beginning in any case, or it could not make again what it is to evict. What
+// the job holds above a limit when that is set is evicted; where it cannot be (a graph that is still there,
+// of parameters that are not what they were any more), nothing is added to it, and the limit counts from when
+// it is met. While a plan serves that fits, the runtime rests: it is taken out, and only the limit stays.
 //
 // Thread safety: make_room(), the questions and the report from any thread; the rest from the session's
 // conductor.
@@ -67,8 +68,8 @@ class BudgetKeeper {
   [[nodiscard]] bool on() const { return state_.load() > State::kEnded; }
   /// Its limit is not known yet.
   [[nodiscard]] bool pending() const { return on() && !ledger_->limited(); }
-  /// The runtime may be taken out at this mark: it lies between ops, and nothing is evicted. True without a
-  /// budget.
+  /// The runtime may be taken out at this mark: it lies between ops, no other thread is in an iteration, and
+  /// nothing is evicted. True without a budget.
   [[nodiscard]] bool may_rest() const;
   /// The last mark came between ops; those that the allocations themselves tell come inside one.
   [[nodiscard]] bool between_ops() const { return between_ops_; }
@@ -77,6 +78,13 @@ class BudgetKeeper {
   /// The plan of a job that fits into a share of its own peak takes `planned` bytes: that is its own peak, if
   /// it is hardly more than what was measured. True if the limit is higher now.
   bool raise_own_peak(Bytes planned);
+  /// `bytes` more do not fit, whatever was tried. Where the job asks for more than the own peak that a share
+  /// is of, that was not yet its peak: it is what the job asks for, and the limit rises with it. True if it
+  /// did.
+  bool follow_peak(Bytes bytes) noexcept;
+  /// The allocations alone tell that the peak so far is the job's own: a share of it is the limit from now
+  /// on.
+  void believe_peak();
   /// Upstream refused `bytes` for want of one piece: evicts the cheapest neighbours in `space` that make one.
   /// True if anything was evicted.
   bool make_piece(Bytes bytes, const FreeSpace& space) noexcept;
@@ -84,7 +92,7 @@ class BudgetKeeper {
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;
   /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error.
-  std::string explain(Bytes bytes);
+  std::string explain(Shortage shortage);
   [[nodiscard]] BudgetFacts facts() const;
   /// In a forked child: no limit there. Takes no lock.
   void after_fork() noexcept;
@@ -95,6 +103,9 @@ class BudgetKeeper {
   void set_limit(Bytes limit);
   void shed();
   void learn_peak(MarkSource source);
+  void note_demand(Bytes bytes) noexcept;
+  void raise_peak(std::uint64_t peak) noexcept;
+  void warn_of_no_limit() const;
   [[nodiscard]] bool leaves_all() const;
 
   const Budget budget_;
@@ -103,11 +114,14 @@ class BudgetKeeper {
   const Bytes device_memory_;
   std::atomic<State> state_{State::kNone};
   std::atomic<std::uint64_t> own_peak_{0};
+  std::atomic<std::uint64_t> demand_{0};  ///< the most that the job would have held when it was short
   std::atomic<std::uint64_t> shortages_{0};
   std::atomic<std::uint64_t> refusals_{0};
   std::uint32_t free_marks_ = 0;         ///< iterations without a limit
   std::uint64_t evictions_at_mark_ = 0;  ///< unplanned_evictions() at the last mark
+  std::atomic<bool> soft_{false};        ///< the limit was raised so that a request fits
   bool between_ops_ = false;             ///< the last mark came between ops
+  std::atomic<bool> believed_{false};    ///< the limit is of a peak that the allocations alone told
   std::uint64_t marks_ = 0;
   PlannedBudget schedule_;
   mutable std::mutex counts_mutex_;

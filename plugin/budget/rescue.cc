@@ -14,7 +14,7 @@ constexpr RescueDriver kNone{
     [] {},
     [](Bytes, DevicePlace) { return false; },
     [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-    [](Bytes, Bytes, Bytes, DevicePlace) { return std::string(); },
+    [](const Shortage&, DevicePlace) { return std::string(); },
     [] { return RescueCounts(); },
     [](std::int64_t, std::uint64_t) {},
     [] {},
@@ -74,7 +74,11 @@ Status begin_rescue() {
   if (place == nullptr || place(1) != 0)
     return Error{ErrorCode::kUnsupported, "Python's guards for evicted tensors cannot be placed"};
   Status begun = add_user();
-  if (!begun) place(0);
+  if (!begun) {
+    place(0);
+  } else {
+    place(2);
+  }
   return begun;
 }
 

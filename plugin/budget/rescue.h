@@ -13,6 +13,7 @@
 
 #include "core/free_space.h"
 #include "core/result.h"
+#include "core/shortage.h"
 #include "core/step_log.h"
 #include "core/trace.h"
 #include "core/units.h"
@@ -54,7 +55,7 @@ struct RescueDriver {
   bool (*make_room)(Bytes bytes, DevicePlace device) = nullptr;  ///< true: something was freed
   /// One contiguous piece; true: something was evicted for it.
   bool (*make_piece)(Bytes bytes, DevicePlace device, const FreeSpace& space) = nullptr;
-  std::string (*explain)(Bytes bytes, Bytes held, Bytes limit, DevicePlace device) = nullptr;
+  std::string (*explain)(const Shortage& shortage, DevicePlace device) = nullptr;
   RescueCounts (*counts)() = nullptr;
   // What follows schedules: as recompute/planned.h says.
   void (*note_memory)(std::int64_t delta, std::uint64_t held) = nullptr;  ///< throws nothing
@@ -63,14 +64,19 @@ struct RescueDriver {
   Status (*follow)(const Schedule& schedule) = nullptr;
   void (*leave)() = nullptr;
   FollowCounts (*follow_counts)() = nullptr;
+  /// Bytes that the job would hold beside what is held, were nothing evicted. Nothing while the calling
+  /// thread recomputes: what is held then is not the job's alone. May be null: none are ever away.
+  std::optional<std::int64_t> (*away)() = nullptr;
+  /// Threads of the job that are in an iteration. May be null: the caller's alone.
+  std::uint64_t (*threads)() = nullptr;
 };
 /// Used by every session from now on. Requires: it lives as long as the process.
 void set_rescue_driver(const RescueDriver* driver);
 /// The driver; never null: without one, every function does nothing and installing is an error.
 const RescueDriver& rescue_driver();
 
-/// Places (1) or removes (0) Python's guards, which are there as long as one more was placed than removed; 0
-/// for success.
+/// Places (1) or removes (0) Python's guards, which are there as long as one more was placed than removed; 2
+/// after 1: the runtime is installed, and is to hear of memory that was lent before. 0 for success.
 using GuardPlacer = int (*)(int place);
 /// Python is there. Called before sessions are made, or later: those that wait for it begin then.
 void set_guard_placer(GuardPlacer placer);

@@ -3,6 +3,7 @@
 #include <c10/core/DeviceType.h>
 
 #include "plugin/budget/rescue.h"
+#include "recompute/demand.h"
 #include "recompute/planned.h"
 #include "recompute/recompute.h"
 
@@ -42,9 +43,9 @@ constexpr RescueDriver kRuntime{[] { return Runtime::install({}); },
                                 [](Bytes bytes, DevicePlace device, const FreeSpace& space) {
                                   return Runtime::make_contiguous_room(bytes, type_of(device), space);
                                 },
-                                [](Bytes bytes, Bytes held, Bytes limit, DevicePlace device) {
-                                  return Runtime::explain_shortage(bytes, held, type_of(device),
-                                                                   index_of(device), limit);
+                                [](const Shortage& shortage, DevicePlace device) {
+                                  return Runtime::explain_shortage(shortage, type_of(device),
+                                                                   index_of(device));
                                 },
                                 &counts,
                                 &Planned::note_memory,
@@ -55,7 +56,9 @@ constexpr RescueDriver kRuntime{[] { return Runtime::install({}); },
                                 [] {
                                   const recompute::DriverCounts from = Planned::counts();
                                   return FollowCounts{from.iterations, from.left, from.evictions};
-                                }};
+                                },
+                                &recompute::bytes_away,
+                                &recompute::threads_in_iterations};
 
 }  // namespace
 

@@ -26,15 +26,21 @@ struct ArenaEntry {
       : device(device_in),
         base(arena.base()),
         reserved(arena.reserved().value()),
-        mapped(arena.mapped().value()) {}
+        mapped(arena.mapped().value()),
+        segments(arena.segments()) {}
   [[nodiscard]] bool covers(const void* address) const noexcept {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base) < reserved;
   }
 
+  /// The stretches that are backed by physical memory, each as large as can be.
+  [[nodiscard]] std::vector<allocator::Segment> committed_runs();
+
   CudaDevice& device;
   void* const base;
   const std::uint64_t reserved;
-  std::atomic<std::uint64_t> mapped;  ///< bytes backed by physical memory; 0 once the arena is gone
+  std::atomic<std::uint64_t> mapped;         ///< bytes in service; 0 once the arena is gone
+  std::mutex changing;                       ///< held while memory comes or goes, and while peers are let in
+  std::vector<allocator::Segment> segments;  ///< under `changing`; none once the arena is gone
 };
 
 class ArenaDirectory {

@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "core/check.h"
-#include "plugin/cuda/cuda_statistics.h"
+#include "plugin/cuda/arena_snapshot.h"
 #include "plugin/cuda/upstream_settings.h"
 #include "plugin/notice.h"
 
@@ -15,53 +15,83 @@ namespace {
 
 std::atomic<CudaAdaptor*> the_adaptor{nullptr};
 
+// Those of an arena's blocks that lie in `run`, with offsets from where that begins.
+std::vector<ArenaBlock> blocks_in(const allocator::Segment& run, const std::vector<ArenaBlock>& blocks) {
+  std::vector<ArenaBlock> inside;
+  for (ArenaBlock block : blocks) {
+    if (block.offset.value() < run.begin || block.offset.value() >= run.end) continue;
+    block.offset = Offset(block.offset.value() - run.begin);
+    inside.push_back(block);
+  }
+  return inside;
+}
+
 }  // namespace
 
 CudaAdaptor* cuda_adaptor() { return the_adaptor.load(std::memory_order_acquire); }
 
-CudaAdaptor::CudaAdaptor(torch_cuda::CUDAAllocator& upstream) : upstream_(upstream) {
+CudaAdaptor::CudaAdaptor(torch_cuda::CUDAAllocator& upstream)
+    : upstream_(upstream), history_(upstream, [this] { update_watching(); }) {
+  for (c10::DeviceIndex i = 0; i < kMaxDevices; ++i) fractions_.emplace_back(i, upstream);
   STOWAGE_CHECK(the_adaptor.exchange(this) == nullptr, "one CUDA adaptor a process");
 }
 
+void CudaAdaptor::update_watching() {
+  const std::lock_guard lock(making_);
+  for (CudaDevice* device : all_devices_) device->session.watch_blocks(history_.is_watching());
+}
+
+void CudaAdaptor::set_active(bool active) {
+  active_.store(active, std::memory_order_release);
+  const bool caches = upstream_.isEnabled();
+  if (caches) native_deleter_.store(upstream_.raw_deleter(), std::memory_order_release);
+  serves_.store(active && caches, std::memory_order_release);
+}
+
 void CudaAdaptor::activate(const Settings& settings) {
+  history_.take_over();
   const std::lock_guard lock(making_);
   settings_ = settings;
   for (auto& device : devices_) {  // who gave up may try again
     const CudaDevice* before = device.load(std::memory_order_relaxed);
     if (before != nullptr && before->session.state() == SessionState::kOff) device.store(nullptr);
   }
-  active_.store(true, std::memory_order_release);
+  set_active(true);
 }
 
 void CudaAdaptor::deactivate() {
   std::vector<CudaDevice*> devices;
   {
     const std::lock_guard lock(making_);
-    active_.store(false, std::memory_order_release);
+    set_active(false);
     devices = all_devices_;
     for (auto& device : devices_) device.store(nullptr, std::memory_order_release);
     device_end_.store(0, std::memory_order_release);
   }
-  for (CudaDevice* device : devices) device->session.stop();
+  for (CudaDevice* device : devices) {
+    device->session.stop();
+    device->session.give_back_idle();
+  }
 }
 
-void CudaAdaptor::rest() {
+void CudaAdaptor::rest(bool keep_settings) {
   {
     const std::lock_guard lock(making_);
     for (const auto& slot : devices_) {
       const CudaDevice* device = slot.load(std::memory_order_relaxed);
       if (device != nullptr && device->session.state() != SessionState::kOff) return;
     }
-    active_.store(false, std::memory_order_release);
+    set_active(false);
   }
-  if (restore_upstream_settings() && upstream_.initialized()) upstream_.emptyCache();
+  if (!keep_settings) restore_settings();
 }
 
 bool CudaAdaptor::unreferenced() const {
   if (adopted_.load(std::memory_order_relaxed) != 0) return false;
   const std::lock_guard lock(making_);
-  return std::all_of(all_devices_.begin(), all_devices_.end(),
-                     [](CudaDevice* device) { return device->counters.use().blocks[0].current == 0; });
+  return std::all_of(all_devices_.begin(), all_devices_.end(), [](CudaDevice* device) {
+    return device->joint.blocks().use().blocks[0].current == 0 && device->session.arena_bytes() == Bytes{0};
+  });
 }
 
 Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
@@ -85,11 +115,13 @@ CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
     if (device != nullptr || !active_.load(std::memory_order_relaxed) || being_made_[slot]) return device;
     being_made_[slot] = true;
     settings = settings_;
+    if (joint_[slot] == nullptr) joint_[slot] = std::make_unique<JointStatistics>();
   }
   CudaDevice* device = nullptr;
   std::string failure;
   try {
-    device = new CudaDevice(index, upstream_, captures_[slot], settings);
+    fractions_[slot].settings_changed();
+    device = new CudaDevice(index, upstream_, pools_[slot], fractions_[slot], *joint_[slot], settings);
   } catch (const std::exception& error) {
     failure = error.what();
   }
@@ -97,9 +129,12 @@ CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
   {
     const std::lock_guard lock(making_);
     being_made_[slot] = false;
-    late = !active_.load(std::memory_order_relaxed);                         // uninstalled meanwhile
-    if (device == nullptr) active_.store(false, std::memory_order_release);  // once, not at every request
-    if (device != nullptr) all_devices_.push_back(device);
+    late = !active_.load(std::memory_order_relaxed);  // uninstalled meanwhile
+    if (device == nullptr) set_active(false);         // once, not at every request
+    if (device != nullptr) {
+      all_devices_.push_back(device);
+      device->session.watch_blocks(history_.is_watching());
+    }
     if (device != nullptr && !late) {
       devices_[slot].store(device, std::memory_order_release);
       device_end_.store(std::max<c10::DeviceIndex>(device_end_.load(), index + 1), std::memory_order_release);
@@ -125,12 +160,33 @@ std::vector<CudaDevice*> CudaAdaptor::devices_of(c10::DeviceIndex index) const {
   return devices;
 }
 
+void CudaAdaptor::give_back_idle_arenas(c10::DeviceIndex index) {
+  for (CudaDevice* device : devices_of(index)) device->session.give_back_idle();
+}
+
+void CudaAdaptor::yield_expandable_segments(c10::DeviceIndex index) {
+  const CudaDevice* const device = known_device(index);
+  if (device != nullptr && (device->port.pages_are_counted() || !device->port.may_wait())) return;
+  restore_settings();
+}
+
+void CudaAdaptor::restore_settings() {
+  if (!restore_upstream_settings() || !upstream_.initialized()) return;
+  for (MemoryFraction& fraction : fractions_) fraction.settings_changed();
+  upstream_.emptyCache();
+}
+
+bool CudaAdaptor::has_remedies(c10::DeviceIndex index) const {
+  return fractions_[static_cast<std::size_t>(index)].arenas() > Bytes{0} ||
+         (expandable_segments_are_ours() && known_device(index) != nullptr);
+}
+
 std::string CudaAdaptor::arena_line(c10::DeviceIndex index) const {
   std::uint64_t mapped = 0;
   std::uint64_t live = 0;
   for (CudaDevice* device : devices_of(index)) {
     mapped += device->session.arena_bytes().value();
-    live += static_cast<std::uint64_t>(device->counters.use().rounded_bytes[0].current);
+    live = static_cast<std::uint64_t>(device->joint.blocks().use().rounded_bytes[0].current);  // of all
   }
   return "Of the device's memory Stowage holds " + c10::CachingAllocator::format_size(mapped) +
          " as the arena of its plan, of which " + c10::CachingAllocator::format_size(live) +
@@ -147,10 +203,15 @@ void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int
 }
 
 c10::CachingDeviceAllocator::DeviceStats CudaAdaptor::getDeviceStats(c10::DeviceIndex index) {
+  const std::vector<CudaDevice*> devices = devices_of(index);
+  if (devices.empty()) return upstream_.getDeviceStats(index);
+  JointStatistics& joint = devices.front()->joint;  // all share it
+  const std::uint64_t ticket = joint.next_ticket();
   auto stats = upstream_.getDeviceStats(index);
-  for (CudaDevice* device : devices_of(index)) {
-    add_arena(stats, arena_figures(*device));
+  joint.add_to(stats, ticket);
+  for (CudaDevice* device : devices) {  // each refusal that was mended was tried twice upstream
     stats.num_ooms -= std::min(stats.num_ooms, device->port.limit().mended());
+    stats.num_alloc_retries -= std::min(stats.num_alloc_retries, device->port.limit().mended());
   }
   return stats;
 }
@@ -158,7 +219,7 @@ c10::CachingDeviceAllocator::DeviceStats CudaAdaptor::getDeviceStats(c10::Device
 void CudaAdaptor::resetAccumulatedStats(c10::DeviceIndex index) {
   upstream_.resetAccumulatedStats(index);
   for (CudaDevice* device : devices_of(index)) {
-    device->counters.reset_accumulated();
+    device->joint.reset_accumulated();
     device->port.limit().forget_mended();
   }
 }
@@ -166,13 +227,18 @@ void CudaAdaptor::resetAccumulatedStats(c10::DeviceIndex index) {
 void CudaAdaptor::resetPeakStats(c10::DeviceIndex index) {
   upstream_.resetPeakStats(index);
   for (CudaDevice* device : devices_of(index)) {
-    device->counters.reset_peak();
+    const std::uint64_t ticket = device->joint.next_ticket();
+    device->joint.reset_peak(upstream_.getDeviceStats(index), ticket);
     device->session.reset_peak();
   }
 }
 
 torch_cuda::SnapshotInfo CudaAdaptor::snapshot(c10::MempoolId_t pool, bool include_traces) {
+  std::vector<std::vector<MemoryHistory::Event>> traces;
+  if (include_traces) traces = history_.entries();
   auto info = upstream_.snapshot(pool, include_traces);
+  for (std::size_t device = 0; device < std::min(traces.size(), info.device_traces.size()); ++device)
+    info.device_traces[device] = std::move(traces[device]);
   if (pool != c10::MempoolId_t{0, 0}) return info;  // a private pool: nothing of ours
   std::vector<CudaDevice*> devices;
   {
@@ -180,11 +246,14 @@ torch_cuda::SnapshotInfo CudaAdaptor::snapshot(c10::MempoolId_t pool, bool inclu
     devices = all_devices_;
   }
   for (CudaDevice* device : devices) {
-    for (const ArenaEntry* arena : arena_directory().arenas_of(*device)) {
-      const Bytes mapped{arena->mapped.load(std::memory_order_relaxed)};
-      if (mapped == Bytes{0} || !device->session.owns(arena->base)) continue;
-      info.segments.push_back(arena_segment(device->index, arena->base, mapped, device->session.live_blocks(),
-                                            device->port.is_expandable()));
+    for (ArenaEntry* arena : arena_directory().arenas_of(*device)) {
+      const std::vector<ArenaBlock> blocks = device->session.active_blocks(arena->base);
+      for (const allocator::Segment& run : arena->committed_runs()) {
+        info.segments.push_back(arena_segment(device->index, static_cast<std::byte*>(arena->base) + run.begin,
+                                              run.bytes(), blocks_in(run, blocks),
+                                              device->port.is_expandable(),
+                                              [this](const void* at) { return history_.context_of(at); }));
+      }
     }
   }
   return info;

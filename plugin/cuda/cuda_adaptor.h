@@ -16,6 +16,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,9 @@
 
 #include "plugin/cuda/arena_directory.h"
 #include "plugin/cuda/cuda_device.h"
+#include "plugin/cuda/memory_fraction.h"
+#include "plugin/cuda/memory_history.h"
+#include "plugin/cuda/open_pools.h"
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/settings.h"
 
@@ -48,9 +52,12 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   void activate(const Settings& settings);
   /// Stops all sessions; later requests are upstream's. Live arena blocks stay valid.
   void deactivate();
-  /// Passive from now on if no session of ours is at work any more. May synchronise.
-  void rest();
+  /// Passive from now on if no session of ours is at work any more; upstream's settings are the user's again,
+  /// unless `keep_settings`. May synchronise.
+  void rest(bool keep_settings = false);
   [[nodiscard]] bool active() const { return active_.load(std::memory_order_acquire); }
+  /// Requests and new data are our affair.
+  [[nodiscard]] bool serves() const { return serves_.load(std::memory_order_acquire); }
   /// True if no block of an arena and no upstream block under our deleter is live: nothing refers to us any
   /// more.
   [[nodiscard]] bool unreferenced() const;
@@ -59,6 +66,8 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   /// The ordinal of the calling thread's stream on `device`; 0 where there is no session or no ordinal left.
   StreamId current_stream_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
+  /// What PyTorch's memory history hears of the arenas.
+  MemoryHistory& history() { return history_; }
   /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. The C ABI's way in.
   void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);
   /// Tells of a use on `stream`. For a bare pointer of the arena or of upstream.
@@ -146,25 +155,45 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   }
   /// Null also while another thread makes it: what is asked for meanwhile is upstream's.
   CudaDevice* make_device(c10::DeviceIndex index);
+  /// Requires: making_ is held.
+  void set_active(bool active);
   /// The device if it is there and in use.
   [[nodiscard]] CudaDevice* known_device(c10::DeviceIndex index) const;
+  OpenPools& pools_of(c10::DeviceIndex index) { return pools_[static_cast<std::size_t>(index)]; }
+  /// One of the job's open pools takes what the calling thread asks for on `stream`. Requires: there are any.
+  bool goes_to_pool(c10::DeviceIndex index, cudaStream_t stream);
+  /// Ends what failed graph captures have left behind, in upstream too.
+  void forget_failed_captures(c10::DeviceIndex index);
   /// The planned address on the stream with ordinal `id`, or nullptr.
   void* try_arena(CudaDevice& device, std::size_t bytes, StreamId id);
   /// What `ask` gets from upstream. Under a budget, room is made where it refuses, until it gives or nothing
   /// more can be freed; then its own error comes with an explanation.
   bool make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream);
+  /// What `ask` gets from upstream; where that refuses, it is asked again after each remedy.
+  template <class Ask>
+  auto ask_upstream(c10::DeviceIndex index, Ask ask);
+  using Remedy = void (CudaAdaptor::*)(c10::DeviceIndex);
+  [[nodiscard]] bool has_remedies(c10::DeviceIndex index) const;
+  /// What is idle of the device's arenas goes; those of sessions that have ended, too.
+  void give_back_idle_arenas(c10::DeviceIndex index);
+  /// Upstream gets the user's settings again: pages of ours are larger than what most requests would take.
+  void yield_expandable_segments(c10::DeviceIndex index);
+  void restore_settings();
   template <class Ask>
   auto within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask);
-  /// Upstream's, told to the session unless `id` is kNone.
-  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id);
+  /// Upstream's, told to the session unless `id` is kNone. `caller`: the code that asks; null: not known.
+  c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id, const void* caller);
+  /// Upstream's; no session hears of it.
+  c10::DataPtr allocate_past(std::size_t bytes);
   /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.
-  void* allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id);
+  void* allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller);
   c10::DataPtr adopt(c10::DataPtr data);
   /// Raises c10::Error if no live block begins at `address`. Requires: it lies in the arena.
   static void free_arena_block(const ArenaEntry& arena, void* address);
   [[noreturn]] static void refuse_free(void* address);
   static void tell_of_free(const ArenaEntry& arena, void* address);
   void delete_upstream(void* address);
+  void tell_sessions_of_free(void* address);
   /// Tells PyTorch's profiler and its sanitizer hooks.
   void tell_of_allocation(CudaDevice& device, void* address, std::size_t bytes);
   void report_to_profiler(CudaDevice& device, void* address, std::int64_t bytes);
@@ -172,16 +201,27 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   std::vector<CudaDevice*> devices_of(c10::DeviceIndex index) const;
   std::string arena_line(c10::DeviceIndex index) const;
 
+  /// Upstream's figures may have changed, on any device that has a session.
+  void note_upstream();
+  /// Tells all sessions whether their blocks are of interest to the memory history.
+  void update_watching();
+
   torch_cuda::CUDAAllocator& upstream_;
+  MemoryHistory history_;
   std::atomic<bool> active_{false};
+  std::atomic<bool> serves_{false};  ///< active, and the user has not switched caching off
+  /// Upstream's for what it caches. Its raw_deleter() is another one while caching is off, and what was
+  /// adopted before must not go there.
+  std::atomic<c10::DeleterFnPtr> native_deleter_{nullptr};
   std::array<std::atomic<CudaDevice*>, kMaxDevices> devices_{};
-  std::array<std::atomic<int>, kMaxDevices> pools_{};     ///< begin/endAllocateToPool underway
-  std::array<std::atomic<int>, kMaxDevices> captures_{};  ///< during which no event may be touched
-  std::atomic<c10::DeviceIndex> device_end_{0};           ///< devices_ from here on are null
-  std::atomic<std::int64_t> adopted_{0};                  ///< live upstream blocks under our deleter
-  mutable std::mutex making_;                             ///< guards settings_, being_made_ and all_devices_
+  std::array<OpenPools, kMaxDevices> pools_;
+  std::deque<MemoryFraction> fractions_;         ///< one a device
+  std::atomic<c10::DeviceIndex> device_end_{0};  ///< devices_ from here on are null
+  std::atomic<std::int64_t> adopted_{0};         ///< live upstream blocks under our deleter
+  mutable std::mutex making_;                    ///< guards settings_, being_made_, joint_ and all_devices_
   std::array<bool, kMaxDevices> being_made_{};
   Settings settings_;
+  std::array<std::unique_ptr<JointStatistics>, kMaxDevices> joint_;  ///< of devices with a session
   std::vector<CudaDevice*> all_devices_;  ///< of earlier activations too; their blocks may be live
 };
 

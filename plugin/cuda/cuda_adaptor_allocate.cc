@@ -1,13 +1,15 @@
 // The adaptor's hot path: allocate, free, record_stream. What is short and often goes inline, by force where
 // GCC would make a call of it; what is rare stays out of line.
+#include <c10/core/AllocatorConfig.h>
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/ScopeExit.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <optional>
 
 #include "plugin/cuda/cuda_adaptor.h"
-#include "plugin/cuda/cuda_statistics.h"
+#include "plugin/cuda/out_of_memory.h"
 #include "plugin/cuda/upstream_space.h"
 #include "tracer/op_observer.h"
 
@@ -55,7 +57,7 @@ StreamId current_ordinal(CudaDevice& device, c10::DeviceIndex index) {
 
 // Before the free: afterwards the address may be another thread's.
 [[gnu::noinline]] void CudaAdaptor::tell_of_free(const ArenaEntry& arena, void* address) {
-  const std::optional<ArenaBlock> block = arena.device.session.block_at(address);
+  const std::optional<allocator::ArenaBlock> block = arena.device.session.block_at(address);
   if (!block) return;
   if (c10::memoryProfilingEnabled()) {
     const auto bytes = static_cast<std::int64_t>(block->rounded.value());
@@ -87,16 +89,37 @@ void CudaAdaptor::delete_any(void* address) {
 void CudaAdaptor::raw_delete(void* address) {
   if (address == nullptr) return;
   if (const ArenaEntry* arena = arena_directory().find(address)) return free_arena_block(*arena, address);
-  delete_upstream(address);
+  tell_sessions_of_free(address);
+  upstream_.raw_delete(address);  // which knows what was taken raw while caching is switched off
+  note_upstream();
 }
 
-void CudaAdaptor::delete_upstream(void* address) {
+void CudaAdaptor::tell_sessions_of_free(void* address) {
   const c10::DeviceIndex end = device_end_.load(std::memory_order_acquire);
   for (c10::DeviceIndex i = 0; i < end; ++i) {
     CudaDevice* device = devices_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
     if (device != nullptr) device->session.free(address);
   }
-  upstream_.raw_delete(address);
+}
+
+// What was adopted came from the cache, whatever is switched on now.
+void CudaAdaptor::delete_upstream(void* address) {
+  tell_sessions_of_free(address);
+  const c10::DeleterFnPtr native = native_deleter_.load(std::memory_order_acquire);
+  if (native == nullptr) {
+    upstream_.raw_delete(address);
+  } else {
+    native(address);
+  }
+  note_upstream();
+}
+
+void CudaAdaptor::note_upstream() {
+  const c10::DeviceIndex end = device_end_.load(std::memory_order_acquire);
+  for (c10::DeviceIndex i = 0; i < end; ++i) {
+    CudaDevice* device = devices_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+    if (device != nullptr) device->port.note_upstream();
+  }
 }
 
 C10_ALWAYS_INLINE void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, StreamId id) {
@@ -107,16 +130,21 @@ C10_ALWAYS_INLINE void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t b
 }
 
 c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
-  if (C10_UNLIKELY(bytes == 0 || !active())) return upstream_.allocate(bytes);
+  if (C10_UNLIKELY(bytes == 0)) return upstream_.allocate(bytes);
+  if (C10_UNLIKELY(!serves())) return allocate_past(bytes);
   const c10::DeviceIndex index = current_device();
-  if (C10_UNLIKELY(pools_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) != 0)) {
-    return adopt(upstream_.allocate(bytes));
+  if (C10_UNLIKELY(pools_of(index).any()) &&
+      goes_to_pool(index, c10::cuda::getCurrentCUDAStream(index).stream())) {
+    c10::DataPtr data = adopt(allocate_past(bytes));
+    note_upstream();
+    return data;
   }
   CudaDevice* device = device_for(index);
-  if (C10_UNLIKELY(device == nullptr)) return adopt(upstream_.allocate(bytes));
+  if (C10_UNLIKELY(device == nullptr)) return adopt(allocate_past(bytes));
   const StreamId id = current_ordinal(*device, index);
   void* address = try_arena(*device, bytes, id);
-  if (C10_UNLIKELY(address == nullptr)) return allocate_upstream(device, bytes, id);
+  if (C10_UNLIKELY(address == nullptr))
+    return allocate_upstream(device, bytes, id, __builtin_return_address(0));
   return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
 }
 
@@ -124,13 +152,13 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
 // upstream's pool of the default stream they would settle between those, and each would pin a page of holes
 // for good. Upstream keeps a pool for every stream handle, and the default stream has two: null and
 // cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
-void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id) {
-  if (id != StreamId{0} || !upstream_.isEnabled()) return nullptr;
+void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
+  if (id != StreamId{0}) return nullptr;
   const SessionState state = device.session.state();
   if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
   // What ops on lists return in a step is scratch: gradients with weight decay, denominators.
   const bool optimizer_state = device.session.expects_lasting() && !tracer::in_foreach_op();
-  if (!optimizer_state && !is_blas_workspace(bytes)) return nullptr;
+  if (!optimizer_state && !is_blas_workspace(bytes, caller)) return nullptr;
   if (!device.port.ledger()->limited()) return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
   const NotTheEnd quiet;
   try {
@@ -149,8 +177,28 @@ bool CudaAdaptor::make_room(CudaDevice& device, std::size_t bytes, cudaStream_t 
 }
 
 template <class Ask>
+auto CudaAdaptor::ask_upstream(c10::DeviceIndex index, Ask ask) {
+  for (const Remedy remedy : {&CudaAdaptor::give_back_idle_arenas, &CudaAdaptor::yield_expandable_segments}) {
+    if (!has_remedies(index)) break;
+    const NotTheEnd quiet;
+    try {
+      return ask();
+    } catch (const c10::OutOfMemoryError&) {
+      devices_of(index).back()->port.limit().note_mended();
+    }
+    (this->*remedy)(index);
+  }
+  return ask();
+}
+
+[[gnu::noinline]] c10::DataPtr CudaAdaptor::allocate_past(std::size_t bytes) {
+  return ask_upstream(current_device(), [&] { return upstream_.allocate(bytes); });
+}
+
+template <class Ask>
 auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask) {
   const bool limited = device.port.ledger()->limited();
+  const auto noted = c10::make_scope_exit([&] { device.port.note_upstream(); });
   if (C10_UNLIKELY(limited)) {
     device.port.limit().before_request();
     const NotTheEnd quiet;
@@ -163,18 +211,27 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStrea
     } while (make_room(device, bytes, stream));
   }
   try {
-    return ask();
-  } catch (c10::OutOfMemoryError& error) {
-    error.add_context(arena_line(device.index));
-    if (limited) error.add_context("stowage: " + device.session.explain_shortage(Bytes{bytes}));
-    throw;
+    return ask_upstream(device.index, ask);
+  } catch (const c10::OutOfMemoryError& error) {
+    device.session.finish_frees();  // as native does with its own blocks before it says so
+    std::string text = error.what_without_backtrace();
+    if (c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments())
+      text = without_known_advice(std::move(text));
+    c10::OutOfMemoryError told({__func__, __FILE__, __LINE__}, std::move(text));
+    told.add_context(arena_line(device.index));
+    if (limited) {
+      const Bytes workspaces = upstream_workspaces(upstream_, device.index);
+      told.add_context("stowage: " + device.session.explain_shortage(Bytes{bytes}, workspaces));
+    }
+    throw told;
   }
 }
 
-c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id) {
+c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id,
+                                            const void* caller) {
   c10::DataPtr data = within_budget(*device, bytes, c10::cuda::getCurrentCUDAStream(device->index), [&] {
-    if (void* lasting = allocate_lasting(*device, bytes, id)) {
-      c10::DataPtr parted(lasting, lasting, upstream_.raw_deleter(), c10::Device(c10::kCUDA, device->index));
+    if (void* lasting = allocate_lasting(*device, bytes, id, caller)) {
+      c10::DataPtr parted(lasting, lasting, native_deleter_.load(), c10::Device(c10::kCUDA, device->index));
       return adopt(std::move(parted));
     }
     return adopt(upstream_.allocate(bytes));
@@ -188,19 +245,21 @@ c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t byte
 
 c10::DataPtr CudaAdaptor::adopt(c10::DataPtr data) {
   if (data.get() == nullptr || data.get() != data.get_context()) return data;
-  if (!data.compare_exchange_deleter(upstream_.raw_deleter(), &CudaAdaptor::delete_any)) return data;
+  const c10::DeleterFnPtr native = native_deleter_.load(std::memory_order_acquire);
+  if (native == nullptr || !data.compare_exchange_deleter(native, &CudaAdaptor::delete_any)) return data;
   adopted_.fetch_add(1, std::memory_order_relaxed);
   return data;
 }
 
 void* CudaAdaptor::allocate_on(std::size_t bytes, c10::DeviceIndex index, cudaStream_t stream) {
-  const bool ours = active() && pools_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) == 0;
+  const bool ours = serves() && !(pools_of(index).any() && goes_to_pool(index, stream));
   CudaDevice* device = ours ? device_for(index) : nullptr;
-  if (device == nullptr) return upstream_.raw_alloc_with_stream(bytes, stream);
+  if (device == nullptr)
+    return ask_upstream(index, [&] { return upstream_.raw_alloc_with_stream(bytes, stream); });
   const StreamId id = device->port.streams().ordinal_of(stream);
   if (void* address = try_arena(*device, bytes, id)) return address;
   void* const address = within_budget(*device, bytes, stream, [&] {
-    void* const lasting = allocate_lasting(*device, bytes, id);
+    void* const lasting = allocate_lasting(*device, bytes, id, nullptr);
     return lasting != nullptr ? lasting : upstream_.raw_alloc_with_stream(bytes, stream);
   });
   if (id != StreamTable::kNone) device->session.on_upstream_alloc(address, Bytes{bytes}, id);
@@ -223,7 +282,7 @@ void CudaAdaptor::record_stream_of(void* address, c10::cuda::CUDAStream stream) 
   if (const ArenaEntry* entry = arena_directory().find(address)) {
     CudaDevice& device = entry->device;
     const std::optional<StreamId> id = device.port.streams().id_of(stream.stream());
-    const std::optional<ArenaBlock> block = device.session.block_at(address);
+    const std::optional<allocator::ArenaBlock> block = device.session.block_at(address);
     if (!block || id == block->stream) return;  // its own stream's order protects it
     // Without an ordinal there is no fence to wait for, so the work is waited for here. 1024 streams are rare
     // enough.
@@ -237,8 +296,7 @@ void CudaAdaptor::record_stream_of(void* address, c10::cuda::CUDAStream stream) 
       device->session.record_stream(address, *id);
   }
   // Native ignores data under any deleter but its own.
-  c10::DataPtr view(address, address, upstream_.raw_deleter(),
-                    c10::Device(c10::kCUDA, stream.device_index()));
+  c10::DataPtr view(address, address, native_deleter_.load(), c10::Device(c10::kCUDA, stream.device_index()));
   try {
     upstream_.recordStream(view, stream);
   } catch (...) {

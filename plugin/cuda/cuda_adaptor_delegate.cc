@@ -7,14 +7,7 @@
 namespace stowage::plugin {
 namespace {
 
-std::size_t slot(c10::DeviceIndex device) { return static_cast<std::size_t>(device); }
-
-/// Counts down, but not below zero: what ends now may have begun before Stowage was installed.
-void leave(std::atomic<int>& count) {
-  int value = count.load(std::memory_order_relaxed);
-  while (value > 0 && !count.compare_exchange_weak(value, value - 1, std::memory_order_acq_rel)) {
-  }
-}
+constexpr c10::MempoolId_t kNoPool{0, 0};
 
 bool in_mapped_arena(const void* address) {
   const ArenaEntry* entry = arena_directory().find(address);
@@ -24,7 +17,7 @@ bool in_mapped_arena(const void* address) {
 }  // namespace
 
 c10::DeleterFnPtr CudaAdaptor::raw_deleter() const {
-  return active() ? &CudaAdaptor::delete_any : upstream_.raw_deleter();
+  return serves() ? &CudaAdaptor::delete_any : upstream_.raw_deleter();
 }
 
 void CudaAdaptor::copy_data(void* to, const void* from, std::size_t bytes) const {
@@ -33,27 +26,42 @@ void CudaAdaptor::copy_data(void* to, const void* from, std::size_t bytes) const
 
 bool CudaAdaptor::initialized() { return upstream_.initialized(); }
 void CudaAdaptor::init(int device_count) { upstream_.init(device_count); }
-void CudaAdaptor::emptyCache(c10::MempoolId_t pool) { upstream_.emptyCache(pool); }
+void CudaAdaptor::emptyCache(c10::MempoolId_t pool) {
+  for (c10::DeviceIndex i = 0; i < kMaxDevices; ++i) {
+    forget_failed_captures(i);
+    if (pool != kNoPool) continue;
+    if (CudaDevice* const known = known_device(i)) known->session.finish_frees();
+    if (fractions_[static_cast<std::size_t>(i)].arenas() > Bytes{0}) give_back_idle_arenas(i);
+  }
+  upstream_.emptyCache(pool);
+  note_upstream();
+}
 
 std::pair<std::size_t, std::size_t> CudaAdaptor::getMemoryInfo(c10::DeviceIndex device) {
   return upstream_.getMemoryInfo(device);
 }
 
-// Under a budget the fraction in force is ours; the user's own is kept beside it.
+// The fraction in force may be a lower one of ours.
 double CudaAdaptor::getMemoryFraction(c10::DeviceIndex index) {
-  if (const CudaDevice* device = known_device(index)) return device->port.limit().user_fraction();
-  return upstream_.getMemoryFraction(index);
+  if (index < 0 || index >= kMaxDevices) return upstream_.getMemoryFraction(index);
+  return fractions_[static_cast<std::size_t>(index)].users();
 }
 void CudaAdaptor::setMemoryFraction(double fraction, c10::DeviceIndex index) {
-  if (CudaDevice* device = known_device(index)) return device->port.limit().set_user_fraction(fraction);
-  upstream_.setMemoryFraction(fraction, index);
+  if (index < 0 || index >= kMaxDevices) return upstream_.setMemoryFraction(fraction, index);
+  MemoryFraction& both = fractions_[static_cast<std::size_t>(index)];
+  both.set_users(fraction);
+  if (both.arenas() > Bytes{0} && both.exceeded()) give_back_idle_arenas(index);
 }
 
 std::vector<torch_cuda::StreamSegmentSize> CudaAdaptor::getExpandableSegmentSizes(c10::DeviceIndex device) {
   return upstream_.getExpandableSegmentSizes(device);
 }
 
-void CudaAdaptor::enable(bool value) { upstream_.enable(value); }
+void CudaAdaptor::enable(bool value) {
+  upstream_.enable(value);
+  const std::lock_guard lock(making_);
+  set_active(active());
+}
 bool CudaAdaptor::isEnabled() const { return upstream_.isEnabled(); }
 void CudaAdaptor::cacheInfo(c10::DeviceIndex device, std::size_t* largest) {
   upstream_.cacheInfo(device, largest);
@@ -66,35 +74,43 @@ void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
   return entry->base;
 }
 
-// Pools: while one is open on a device, every request there is upstream's. Where torch does not mark captures
-// apart (before 2.13), an open pool may be one, and no event is touched meanwhile.
+// Pools: what one takes is upstream's.
 
 void CudaAdaptor::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool,
                                       std::function<bool(cudaStream_t)> filter) {
+  forget_failed_captures(device);
   // Before a capture begins: what is away could not come back inside it, nor is anything cached given back
   // then.
   recompute::Runtime::suspend();
   try {
     CudaDevice* const known = known_device(device);
     if (known != nullptr && known->port.ledger()->limited()) upstream_.emptyCache();
-    upstream_.beginAllocateToPool(device, pool, std::move(filter));
+    upstream_.beginAllocateToPool(device, pool, filter);
+    pools_of(device).open(pool, std::move(filter), c10::cuda::getCurrentCUDAStream(device).stream());
   } catch (...) {
     recompute::Runtime::resume();
     throw;
   }
-  pools_[slot(device)].fetch_add(1, std::memory_order_acq_rel);
-#if !STOWAGE_TORCH_CAPTURE_MARKS
-  captures_[slot(device)].fetch_add(1, std::memory_order_acq_rel);
-#endif
 }
 
 void CudaAdaptor::endAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool) {
   upstream_.endAllocateToPool(device, pool);
-  recompute::Runtime::resume();
-  leave(pools_[slot(device)]);
-#if !STOWAGE_TORCH_CAPTURE_MARKS
-  leave(captures_[slot(device)]);
-#endif
+  if (pools_of(device).close(pool)) recompute::Runtime::resume();
+}
+
+bool CudaAdaptor::goes_to_pool(c10::DeviceIndex index, cudaStream_t stream) {
+  forget_failed_captures(index);
+  return pools_of(index).take(stream);
+}
+
+// Upstream, too, would take the capture for underway: it would free nothing it caches from then on, and ask
+// the filter of a graph that may be gone.
+void CudaAdaptor::forget_failed_captures(c10::DeviceIndex index) {
+  if (!pools_of(index).any()) return;
+  for (const c10::MempoolId_t& pool : pools_of(index).close_failed()) {
+    upstream_.endAllocateToPool(index, pool);
+    recompute::Runtime::resume();
+  }
 }
 
 void CudaAdaptor::releasePool(c10::DeviceIndex device, c10::MempoolId_t pool) {
@@ -158,14 +174,20 @@ bool CudaAdaptor::isHistoryEnabled() { return upstream_.isHistoryEnabled(); }
 void CudaAdaptor::recordHistory(bool enabled, torch_cuda::CreateContextFn context_recorder,
                                 std::size_t max_entries, torch_cuda::RecordContext when, bool clear_history,
                                 const std::vector<std::string>& skip_actions) {
-  upstream_.recordHistory(enabled, context_recorder, max_entries, when, clear_history, skip_actions);
+  history_.record(enabled, context_recorder, max_entries, when, clear_history, skip_actions);
 }
 
 void CudaAdaptor::recordAnnotation(const std::vector<std::pair<std::string, std::string>>& metadata) {
   upstream_.recordAnnotation(metadata);
 }
-void CudaAdaptor::pushCompileContext(std::string& context) { upstream_.pushCompileContext(context); }
-void CudaAdaptor::popCompileContext() { upstream_.popCompileContext(); }
+void CudaAdaptor::pushCompileContext(std::string& context) {
+  upstream_.pushCompileContext(context);
+  history_.push_compile_context(context);
+}
+void CudaAdaptor::popCompileContext() {
+  upstream_.popCompileContext();
+  history_.pop_compile_context();
+}
 void CudaAdaptor::setUserMetadata(const std::string& metadata) { upstream_.setUserMetadata(metadata); }
 std::string CudaAdaptor::getUserMetadata() { return upstream_.getUserMetadata(); }
 
@@ -176,7 +198,7 @@ void CudaAdaptor::attachOutOfMemoryObserver(torch_cuda::OutOfMemoryObserver obse
   });
 }
 void CudaAdaptor::attachAllocatorTraceTracker(torch_cuda::AllocatorTraceTracker tracker) {
-  upstream_.attachAllocatorTraceTracker(std::move(tracker));
+  history_.add_tracker(std::move(tracker));
 }
 
 void CudaAdaptor::enablePeerAccess(c10::DeviceIndex device, c10::DeviceIndex peer) {
@@ -226,14 +248,8 @@ void CudaAdaptor::attachOomRejectionObserver(torch_cuda::OomRejectionObserver ob
 #endif
 
 #if STOWAGE_TORCH_CAPTURE_MARKS
-void CudaAdaptor::markCaptureBegin(c10::DeviceIndex device) {
-  captures_[slot(device)].fetch_add(1, std::memory_order_acq_rel);
-  upstream_.markCaptureBegin(device);
-}
-void CudaAdaptor::markCaptureEnd(c10::DeviceIndex device) {
-  upstream_.markCaptureEnd(device);
-  leave(captures_[slot(device)]);
-}
+void CudaAdaptor::markCaptureBegin(c10::DeviceIndex device) { upstream_.markCaptureBegin(device); }
+void CudaAdaptor::markCaptureEnd(c10::DeviceIndex device) { upstream_.markCaptureEnd(device); }
 c10::DataPtr CudaAdaptor::allocateWithAddress(std::size_t bytes, void* address) {
   TORCH_CHECK(arena_directory().find(address) == nullptr, "stowage: cannot allocate at ", address,
               ", which lies in the arena of the plan");

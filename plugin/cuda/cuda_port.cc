@@ -2,6 +2,7 @@
 
 #include <c10/cuda/CUDAGuard.h>
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -13,18 +14,12 @@
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/cuda_device.h"
 #include "plugin/cuda/torch_versions.h"
+#include "plugin/notice.h"
 
 namespace stowage::plugin {
 namespace {
 
 using ArenaResult = Result<std::unique_ptr<allocator::Arena>>;
-
-Bytes memory_of(c10::DeviceIndex index) {
-  cudaDeviceProp properties{};
-  if (cudaGetDeviceProperties(&properties, index) == cudaSuccess) return Bytes{properties.totalGlobalMem};
-  static_cast<void>(cudaGetLastError());
-  return Bytes{0};
-}
 
 template <class Backend>
 ArenaResult open_arena(int device, Bytes reserved, Bytes mapped) {
@@ -35,14 +30,15 @@ ArenaResult open_arena(int device, Bytes reserved, Bytes mapped) {
 
 }  // namespace
 
-CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream,
-                   const std::atomic<int>& captures, const Settings& settings)
+CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
+                   MemoryFraction& fraction, const Settings& settings)
     : index_(index),
       owner_(owner),
       upstream_(upstream),
-      captures_(captures),
+      pools_(pools),
       settings_(settings),
-      limit_(index, upstream, memory_of(index)),
+      fraction_(fraction),
+      limit_(index, upstream, fraction),
       ledger_(&limit_) {
   if (settings_.budget.is_set()) limit_.count_in(ledger_);
 }
@@ -81,21 +77,22 @@ ArenaResult CudaPort::map_arena(Bytes bytes) {
   const c10::cuda::CUDAGuard guard(index_);
   // Address space is plenty: room for every later plan of this device, so that the arena grows in place.
   const Bytes whole = describe().device_memory;
+  static_cast<void>(noted_upstream());
+  const Bytes taken = allocator::round_up_to(bytes, arena_page());
+  if (!fraction_.take(taken)) return MemoryFraction::no_room();
   ArenaResult arena =
       settings_.arena == ArenaBackend::kVmm
           ? open_arena<allocator::CudaVmmBackend>(index_, whole > bytes ? whole : bytes, bytes)
           : open_arena<allocator::CudaMallocBackend>(index_, bytes, bytes);
+  fraction_.correct(taken, arena ? (*arena)->committed() : Bytes(0));
   if (!arena) return arena;
-  arena = list_arena(owner_, std::move(*arena));
-  if (!arena) return arena;
-  if (Status shared = share_with_peers(**arena); !shared) return shared.error();
-  return arena;
+  return list_arena(owner_, std::move(*arena));
 }
 
-Status CudaPort::share_with_peers(const allocator::Arena& arena) {
+Status CudaPort::share_with_peers(const ArenaEntry& arena, const allocator::Segment& segment) {
   const std::lock_guard lock(peers_mutex_);
   for (const c10::DeviceIndex peer : peers_) {
-    if (Status shared = share(arena.base(), arena.mapped(), peer); !shared) return shared;
+    if (Status shared = share(arena, segment, peer); !shared) return shared;
   }
   return {};
 }
@@ -108,29 +105,46 @@ Status CudaPort::add_peer(c10::DeviceIndex peer) {
     }
     peers_.push_back(peer);
   }
-  for (const ArenaEntry* entry : arena_directory().arenas_of(owner_)) {
-    const Bytes mapped{entry->mapped.load(std::memory_order_relaxed)};
-    if (Status shared = share(entry->base, mapped, peer); !shared) return shared;
+  for (ArenaEntry* entry : arena_directory().arenas_of(owner_)) {
+    const std::lock_guard memory(entry->changing);
+    for (const allocator::Segment& segment : entry->segments) {
+      if (Status shared = share(*entry, segment, peer); !shared) return shared;
+    }
   }
   return {};
 }
 
-Status CudaPort::share(void* base, Bytes mapped, c10::DeviceIndex peer) {
-  if (!is_expandable() || mapped == Bytes{0}) return {};  // memory of cudaMalloc needs no access of its own
+Status CudaPort::share(const ArenaEntry& arena, const allocator::Segment& segment, c10::DeviceIndex peer) {
+  if (!is_expandable() || !segment.committed) return {};  // memory of cudaMalloc needs no access of its own
   const auto api = allocator::CudaApi::load();
   if (!api) return api.error();
   CUmemAccessDesc access{};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = peer;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  const CUresult status = (*api)->set_access(reinterpret_cast<CUdeviceptr>(base), mapped.value(), &access, 1);
+  const CUdeviceptr first = reinterpret_cast<CUdeviceptr>(arena.base) + segment.begin;
+  const CUresult status = (*api)->set_access(first, segment.bytes().value(), &access, 1);
   if (status == CUDA_SUCCESS) return {};
   return Error{ErrorCode::kUnsupported, (*api)->describe("opening the arena to a peer device", status)};
 }
 
-allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.counters; }
+allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.joint.blocks(); }
 
-void CudaPort::release_upstream_cache() { upstream_.emptyCache(); }
+void CudaPort::release_upstream_cache() {
+  upstream_.emptyCache();
+  note_upstream();
+}
+
+void CudaPort::note_upstream() {
+  if (owner_.joint.is_counting()) static_cast<void>(noted_upstream());
+}
+
+c10::CachingDeviceAllocator::DeviceStats CudaPort::noted_upstream() {
+  const std::uint64_t ticket = owner_.joint.next_ticket();
+  auto stats = upstream_.getDeviceStats(index_);
+  owner_.joint.note_upstream(stats, ticket);
+  return stats;
+}
 
 // For as long as there is no plan: an iteration that begins with an empty cache may well be refused nothing.
 void CudaPort::even_out(bool evicted, bool planned) {
@@ -140,19 +154,33 @@ void CudaPort::even_out(bool evicted, bool planned) {
   limit_.begin_iteration(evens_out_);
 }
 
-void CudaPort::stay_out() { cuda_adaptor()->rest(); }
+void CudaPort::stay_out(bool as_recorded) { cuda_adaptor()->rest(as_recorded); }
 
 UpstreamUse CudaPort::upstream_use() {
   if (!upstream_.initialized()) return {};
-  const auto stats = upstream_.getDeviceStats(index_);
+  const auto stats = noted_upstream();
   const auto bytes = [](std::int64_t value) { return Bytes{static_cast<std::uint64_t>(value)}; };
   return {bytes(stats.allocated_bytes[0].current), bytes(stats.reserved_bytes[0].current),
           bytes(stats.allocated_bytes[0].peak), bytes(stats.reserved_bytes[0].peak)};
 }
 
+void CudaPort::on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) try {
+  MemoryHistory& history = cuda_adaptor()->history();
+  switch (event) {
+    case BlockEvent::kAllocated:
+      return history.on_alloc(index_, address, bytes, streams_.handle_of(stream));
+    case BlockEvent::kFreeRequested:
+      return history.on_free_requested(index_, address, bytes, streams_.handle_of(stream));
+    case BlockEvent::kFreeCompleted:
+      return history.on_free_completed(index_, address, /*late=*/bytes == Bytes{0});
+  }
+} catch (const std::exception& error) {
+  note(1, std::string("a planned block is missing in the memory history: ") + error.what());
+}
+
 std::uint64_t CudaPort::record_fence(StreamId stream) {
   cudaEvent_t event = nullptr;
-  if (captures_.load(std::memory_order_acquire) == 0) {
+  if (may_wait()) {
     event = take_event();
     if (event != nullptr && !record(event, stream)) {
       const std::lock_guard lock(fences_mutex_);
@@ -165,7 +193,7 @@ std::uint64_t CudaPort::record_fence(StreamId stream) {
 }
 
 bool CudaPort::fence_passed(std::uint64_t id) {
-  if (captures_.load(std::memory_order_acquire) != 0) return false;
+  if (!may_wait()) return false;
   const std::lock_guard lock(fences_mutex_);
   const auto found = fences_.find(id);
   if (found == fences_.end()) return true;
@@ -187,6 +215,18 @@ bool CudaPort::fence_passed(std::uint64_t id) {
   free_events_.push_back(fence.event);
   fences_.erase(found);
   return true;
+}
+
+void CudaPort::wait_for_fence(std::uint64_t id) {
+  if (!may_wait()) return;
+  cudaEvent_t event = nullptr;
+  {
+    const std::lock_guard lock(fences_mutex_);
+    const auto found = fences_.find(id);
+    if (found != fences_.end()) event = found->second.event;
+  }
+  // The event may be pooled and recorded anew meanwhile: then more is waited for, which does no harm.
+  if (event != nullptr && cudaEventSynchronize(event) != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
 
 cudaEvent_t CudaPort::take_event() {

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugin/cuda/open_pools.h"
 #include "plugin/cuda/stream_table.h"
 #include "plugin/cuda/upstream_limit.h"
 #include "plugin/device_port.h"
@@ -24,6 +25,7 @@
 
 namespace stowage::plugin {
 
+struct ArenaEntry;
 struct CudaDevice;
 
 class CudaPort final : public DevicePort {
@@ -31,8 +33,8 @@ class CudaPort final : public DevicePort {
   using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
   /// `owner` is what the arenas of this port belong to. All of them outlive the port.
-  CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, const std::atomic<int>& captures,
-           const Settings& settings);
+  CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
+           MemoryFraction& fraction, const Settings& settings);
   ~CudaPort() override;
 
   TraceInfo describe() override;
@@ -42,21 +44,30 @@ class CudaPort final : public DevicePort {
   void release_upstream_cache() override;
   void part_optimizer_state() override { release_upstream_cache(); }
   void even_out(bool evicted, bool planned) override;
-  void stay_out() override;
+  void stay_out(bool as_recorded) override;
   UpstreamUse upstream_use() override;
+  [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
+  void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
+  void wait_for_fence(std::uint64_t fence) override;
   Ledger* ledger() override { return &ledger_; }
 
+  /// Upstream's figures may have changed: peaks of it and the arenas together need to know.
+  void note_upstream();
   /// What a budget does to upstream.
   UpstreamLimit& limit() { return limit_; }
   [[nodiscard]] const UpstreamLimit& limit() const { return limit_; }
+  /// What the user lets this device's arenas and upstream have together.
+  MemoryFraction& fraction() { return fraction_; }
   /// Lets `peer` reach this device's arenas, present and to come. Error: kUnsupported, as the driver says it.
   Status add_peer(c10::DeviceIndex peer);
-  /// Opens what is mapped of `arena` to all peers so far. Error: as add_peer.
-  Status share_with_peers(const allocator::Arena& arena);
+  /// Opens a segment of `arena` to all peers so far. Error: as add_peer. Requires: `arena.changing` is held.
+  Status share_with_peers(const ArenaEntry& arena, const allocator::Segment& segment);
   /// True if arenas are mapped memory, which legacy IPC refuses and which needs peers to be let in.
   [[nodiscard]] bool is_expandable() const { return settings_.arena == ArenaBackend::kVmm; }
+  /// A budget counts what upstream maps, and counts on its pages.
+  [[nodiscard]] bool pages_are_counted() const { return ledger_.limited(); }
   /// The device's streams; the adaptor looks them up here.
   StreamTable& streams() { return streams_; }
 
@@ -65,7 +76,8 @@ class CudaPort final : public DevicePort {
     cudaEvent_t event = nullptr;  ///< null: not recorded yet, since a capture was underway
     StreamId stream{0};
   };
-  Status share(void* base, Bytes mapped, c10::DeviceIndex peer);
+  c10::CachingDeviceAllocator::DeviceStats noted_upstream();
+  Status share(const ArenaEntry& arena, const allocator::Segment& segment, c10::DeviceIndex peer);
   /// An event from the pool, or a new one; null if CUDA has none.
   cudaEvent_t take_event();
   [[nodiscard]] cudaEvent_t new_event() const;
@@ -75,9 +87,10 @@ class CudaPort final : public DevicePort {
   c10::DeviceIndex index_;
   CudaDevice& owner_;
   Upstream& upstream_;
-  const std::atomic<int>& captures_;  ///< graph captures and private pools underway on this device
+  OpenPools& pools_;  ///< of this device
   Settings settings_;
   StreamTable streams_;
+  MemoryFraction& fraction_;
   UpstreamLimit limit_;
   Ledger ledger_;
   std::int64_t mended_before_ = 0;  ///< at the last even_out()

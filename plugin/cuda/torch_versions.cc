@@ -50,6 +50,12 @@ std::size_t ask_torch_cuda(const char* symbol) {
   return answer;
 }
 
+bool is_of_torch_cuda(const void* code) {
+  Dl_info found{};
+  if (code == nullptr || dladdr(code, &found) == 0 || found.dli_fname == nullptr) return false;
+  return std::string_view(found.dli_fname).find("libtorch_cuda") != std::string_view::npos;
+}
+
 }  // namespace
 
 const char* built_torch_version() {
@@ -66,6 +72,12 @@ Status check_torch_version(std::string_view running) {
   return check(major, minor, std::string(running));
 }
 
+std::array<std::size_t, 2> blas_workspace_sizes() {
+  static const std::array<std::size_t, 2> sizes{ask_torch_cuda("_ZN2at4cuda22getChosenWorkspaceSizeEv"),
+                                                ask_torch_cuda("_ZN2at4cuda26getCUDABlasLtWorkspaceSizeEv")};
+  return sizes;
+}
+
 Status check_loaded_torch() {
   const std::uint64_t version = aoti_torch_abi_version();
   const auto major = static_cast<unsigned>(version >> 56 & 0xff);
@@ -73,11 +85,11 @@ Status check_loaded_torch() {
   return check(major, minor, std::to_string(major) + "." + std::to_string(minor));
 }
 
-bool is_blas_workspace(std::size_t bytes) {
+bool is_blas_workspace(std::size_t bytes, const void* caller) {
   // at::cuda::getChosenWorkspaceSize() and getCUDABlasLtWorkspaceSize(), of ATen/cuda/CUDAContextLight.h.
   static const std::size_t blas = ask_torch_cuda("_ZN2at4cuda22getChosenWorkspaceSizeEv");
   static const std::size_t blas_lt = ask_torch_cuda("_ZN2at4cuda26getCUDABlasLtWorkspaceSizeEv");
-  return bytes != 0 && (bytes == blas || bytes == blas_lt);
+  return bytes != 0 && (bytes == blas || bytes == blas_lt) && is_of_torch_cuda(caller);
 }
 
 }  // namespace stowage::plugin

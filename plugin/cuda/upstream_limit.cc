@@ -1,37 +1,16 @@
 #include "plugin/cuda/upstream_limit.h"
 
-#include <c10/core/AllocatorConfig.h>
-#include <c10/cuda/CUDAGuard.h>
-
 #include <algorithm>
-#include <cmath>
 #include <exception>
 
 #include "plugin/budget/rescue.h"
+#include "plugin/cuda/upstream_settings.h"
 #include "plugin/notice.h"
 
 namespace stowage::plugin {
 namespace {
 
-using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
-
 std::int64_t rounded(std::size_t bytes) { return static_cast<std::int64_t>(round_up(Bytes(bytes)).value()); }
-
-// What upstream may map beyond what it checked: the rest of an expandable segment's last page.
-std::uint64_t slack() {
-  constexpr std::uint64_t kChecked = std::uint64_t{2} << 20;  // what upstream rounds large requests up to
-  if (!Config::use_expandable_segments()) return 0;
-  return std::max<std::uint64_t>(Config::large_segment_size(), kChecked) - kChecked;
-}
-
-// The largest fraction of `whole` that comes to no more than `most`.
-double fraction_of(std::uint64_t most, std::uint64_t whole) {
-  if (most >= whole) return 1;
-  double fraction = static_cast<double>(most) / static_cast<double>(whole);
-  while (fraction > 0 && static_cast<std::uint64_t>(fraction * static_cast<double>(whole)) > most)
-    fraction = std::nextafter(fraction, 0.0);
-  return fraction;
-}
 
 }  // namespace
 
@@ -89,53 +68,12 @@ void UpstreamLimit::note_tensors(std::int64_t delta) noexcept {
 }
 
 void UpstreamLimit::cap(std::optional<Bytes> most) noexcept try {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!most_ && !most) return;
-    if (!user_fraction_) user_fraction_ = upstream_.getMemoryFraction(index_);
-    most_ = most;
-  }
-  apply();
+  std::optional<Bytes> checked;
+  if (most) checked = Bytes(most->value() - std::min(most->value(), page_slack().value()));
+  fraction_.cap(checked);
   if (most && ledger_->upstream() > *most) upstream_.emptyCache();
 } catch (const std::exception& error) {
   warn(std::string("the CUDA allocator's limit could not be changed: ") + error.what());
-}
-
-double UpstreamLimit::user_fraction() const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (user_fraction_) return *user_fraction_;
-  }
-  return upstream_.getMemoryFraction(index_);
-}
-
-void UpstreamLimit::set_user_fraction(double fraction) {
-  const bool ours = [&] {
-    const std::lock_guard lock(mutex_);
-    return most_.has_value();
-  }();
-  if (!ours || !(fraction >= 0 && fraction <= 1)) return upstream_.setMemoryFraction(fraction, index_);
-  {
-    const std::lock_guard lock(mutex_);
-    user_fraction_ = fraction;
-  }
-  apply();
-}
-
-void UpstreamLimit::apply() {
-  double fraction = 1;
-  {
-    const std::lock_guard lock(mutex_);
-    fraction = user_fraction_.value_or(1);
-    if (most_) {
-      const std::uint64_t most = most_->value() - std::min(most_->value(), slack());
-      fraction = std::min(fraction, fraction_of(most, device_memory_.value()));
-    } else {
-      user_fraction_.reset();
-    }
-  }
-  const c10::cuda::CUDAGuard guard(index_);
-  upstream_.setMemoryFraction(fraction, index_);
 }
 
 }  // namespace stowage::plugin

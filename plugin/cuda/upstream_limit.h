@@ -1,8 +1,7 @@
 // How PyTorch's native allocator is held to a budget: it may reserve no more than a number of bytes, and it
 // tells what it reserves.
 //
-// The limit is its own "memory fraction" of the device, which it checks under its own lock before it takes
-// anything from the device; a lower fraction of the user's stays in force. What it takes and gives back, and
+// The limit is its own "memory fraction" of the device (memory_fraction.h). What it takes and gives back, and
 // what tensors get of it, comes through its trace callbacks, in its own order. Expandable segments are mapped
 // in whole pages after that check, so the limit is set lower by what a page may be more. Thread safety: every
 // member, from any thread. on_event() runs under the native allocator's lock, so no member calls that
@@ -14,11 +13,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
 #include "plugin/budget/ledger.h"
 #include "plugin/cuda/low_point.h"
+#include "plugin/cuda/memory_fraction.h"
 
 namespace stowage::plugin {
 
@@ -27,16 +26,13 @@ class UpstreamLimit final : public UpstreamCap {
   using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
   using Event = c10::CachingDeviceAllocator::TraceEntry;
 
-  /// `device_memory`: what fractions are of. Both outlive this.
-  UpstreamLimit(c10::DeviceIndex index, Upstream& upstream, Bytes device_memory)
-      : index_(index), upstream_(upstream), device_memory_(device_memory) {}
+  /// Both outlive this.
+  UpstreamLimit(c10::DeviceIndex index, Upstream& upstream, MemoryFraction& fraction)
+      : index_(index), upstream_(upstream), fraction_(fraction) {}
 
   /// Counts what upstream has, and will have, in `ledger`. Once. Requires: upstream is initialised.
   void count_in(Ledger& ledger);
   void cap(std::optional<Bytes> most) noexcept override;
-  /// The user's own fraction of the device, and a new one. Throws what upstream throws for one out of bounds.
-  [[nodiscard]] double user_fraction() const;
-  void set_user_fraction(double fraction);
 
   /// An iteration ended. `evened`: before a request of the next one, where least is in use, upstream's cache
   /// goes back to the device.
@@ -54,19 +50,15 @@ class UpstreamLimit final : public UpstreamCap {
  private:
   void on_event(const Event& event) noexcept;
   void note_tensors(std::int64_t delta) noexcept;
-  void apply();
 
   const c10::DeviceIndex index_;
   Upstream& upstream_;
-  const Bytes device_memory_;
+  MemoryFraction& fraction_;
   Ledger* ledger_ = nullptr;  ///< set before the first event
   std::atomic<std::int64_t> in_tensors_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::int64_t> mended_{0};
   LowPoint low_point_;
-  mutable std::mutex mutex_;
-  std::optional<Bytes> most_;            ///< by us
-  std::optional<double> user_fraction_;  ///< known while ours is in force
 };
 
 /// While one lives, out-of-memory errors of the calling thread are not the end yet: observers do not hear of

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plugin/cuda/torch_versions.h"
+
 namespace stowage::plugin {
 namespace {
 
@@ -37,6 +39,20 @@ FreeSpace upstream_space(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstrea
   sort(space.whole);
   sort(space.free);
   return space;
+}
+
+Bytes upstream_workspaces(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstream, c10::DeviceIndex device) {
+  const auto sizes = blas_workspace_sizes();
+  const auto snapshot = upstream.snapshot(kNoPoolOfTheJobs, /*include_traces=*/false);
+  Bytes sum(0);
+  for (const auto& segment : snapshot.segments) {
+    if (segment.device != device) continue;
+    for (const auto& block : segment.blocks) {
+      const bool as_large = std::find(sizes.begin(), sizes.end(), block.requested_size) != sizes.end();
+      if (block.allocated && block.requested_size > 0 && as_large) sum = sum + Bytes(block.size);
+    }
+  }
+  return sum;
 }
 
 }  // namespace stowage::plugin

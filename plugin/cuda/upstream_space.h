@@ -18,4 +18,8 @@ namespace stowage::plugin {
 FreeSpace upstream_space(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstream, c10::DeviceIndex device,
                          cudaStream_t stream, Bytes bytes);
 
+/// What blocks hold that are in use and as large as cuBLAS's workspaces are, tensors of just that size among
+/// them. Walks over all of upstream's blocks: for an error.
+Bytes upstream_workspaces(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstream, c10::DeviceIndex device);
+
 }  // namespace stowage::plugin

@@ -5,9 +5,10 @@
 // first:
 //   initModule           which `import torch` makes once libtorch_python is loaded (CPU and CUDA jobs)
 //   cudaGetDeviceCount   which PyTorch makes before it initialises its CUDA allocator (C++ jobs too)
-// It then loads libstowage.so (STOWAGE_LIBRARY, or the one beside itself) and calls stowage_autoload(), which
-// does what STOWAGE asks. Whatever fails becomes one warning, and the job goes on. Processes without torch,
-// or without STOWAGE, are left alone. Thread safety: both functions, from any thread; Stowage is loaded once.
+// It then loads libstowage.so (STOWAGE_LIBRARY, or the one beside itself) and calls
+// stowage_autoload_preloaded(). To be preloaded is to be asked, so STOWAGE need not be set; STOWAGE=0 says
+// no. Whatever fails becomes one warning, and the job goes on. Processes without torch are left alone. Thread
+// safety: both functions, from any thread; Stowage is loaded once.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ namespace {
 constexpr int kCudaErrorUnknown = 999;  ///< cudaErrorUnknown of the runtime
 
 void warn(const char* what, const char* why) {
-  std::fprintf(stderr, "stowage: %s (%s); the job goes on without Stowage\n", what,
+  std::fprintf(stderr, "stowage: warning: %s (%s); the job goes on without Stowage\n", what,
                why == nullptr ? "?" : why);
 }
 
@@ -34,10 +35,10 @@ bool loaded(const char* library) {
   return true;
 }
 
-/// True if the environment may want Stowage; what exactly is for libstowage.so to read.
+/// False if the environment says no; what it says otherwise is for libstowage.so to read.
 bool wanted() {
   const char* value = std::getenv("STOWAGE");
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+  return value == nullptr || std::strcmp(value, "0") != 0;
 }
 
 /// The library to load: STOWAGE_LIBRARY, or libstowage.so in this shim's folder. False if the path is too
@@ -60,7 +61,7 @@ void start() {
     return warn("cannot tell where libstowage.so is", "set STOWAGE_LIBRARY");
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return warn("cannot load libstowage.so", dlerror());
-  void* autoload = dlsym(library, "stowage_autoload");
+  void* autoload = dlsym(library, "stowage_autoload_preloaded");
   if (autoload == nullptr) return warn("this libstowage.so is of another version", dlerror());
   reinterpret_cast<void (*)()>(autoload)();
 }

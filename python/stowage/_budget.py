@@ -5,6 +5,7 @@ import functools
 import gc
 import sys
 import threading
+import types
 from collections.abc import Iterator
 
 _NO_MEMORY = 2  # plugin/control.h
@@ -33,18 +34,23 @@ class _Placing:
 
     def _make(self):
         from stowage import _guards
-        library = self._library
-        for name in ("pin", "expose"):
-            getattr(library, f"stowage_{name}").argtypes = [ctypes.c_void_p]
-        for name in ("enter_opaque", "leave_opaque", "join", "expect_joins"):
-            getattr(library, f"stowage_{name}").restype = None
-        return _guards.Guards(pin=_checked(library.stowage_pin), expose=_checked(library.stowage_expose),
-                              enter=library.stowage_enter_opaque, leave=library.stowage_leave_opaque,
-                              join=library.stowage_join, expect_joins=library.stowage_expect_joins)
+        runtime = types.SimpleNamespace()
+        for name in _guards.OF_STORAGES:
+            function = getattr(self._library, f"stowage_{name}")
+            function.argtypes = [ctypes.c_void_p]
+            setattr(runtime, name, _checked(function))
+        for name in _guards.OF_THREADS:
+            function = getattr(self._library, f"stowage_{name}")
+            function.restype = None
+            setattr(runtime, name, function)
+        return _guards.Guards(runtime)
 
     def __call__(self, place: int) -> int:
         try:
             with self._lock:
+                if place == 2:
+                    self._guards.tell_loans()
+                    return 0
                 self._wanted += 1 if place else -1
                 if self._wanted > 0 and self._guards is None:
                     self._guards = self._make()
@@ -62,6 +68,7 @@ class _Placing:
 def offer_guards(library: ctypes.CDLL):
     """Tells the library how to place the guards. The callback that it gets lives as long as the process."""
     callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(_Placing(library))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))  # also where this module is loaded again
     library.stowage_guard_with(callback)
     return callback
 

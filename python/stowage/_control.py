@@ -4,7 +4,7 @@ import atexit
 import json
 from typing import Any
 
-from stowage import _budget, _library
+from stowage import _budget, _library, _process
 from stowage._library import StowageError
 
 
@@ -12,7 +12,10 @@ class Report(dict):
     """The report as a dict (keys in docs/report.md); str() gives the table that people read."""
 
     def __str__(self) -> str:
-        return _library.load().stowage_report_text(json.dumps(self).encode()).decode()
+        text = _library.load().stowage_report_text(json.dumps(self).encode())
+        if text is None:
+            raise StowageError(_library.load().stowage_last_error().decode())
+        return text.decode()
 
 
 def _checked(status: int) -> None:
@@ -98,9 +101,17 @@ def pluggable_allocator() -> Any:
 _registered = False
 
 
+def _finish() -> None:
+    library = _library.load()
+    process = _process.name()
+    if process != "":
+        library.stowage_finish_as(process and process.encode())
+    library.stowage_finish()
+
+
 def _finish_at_exit() -> None:
     """The report is written while Python still runs; the library would do it later by itself."""
     global _registered
     if not _registered:
         _registered = True
-        atexit.register(_library.load().stowage_finish)
+        atexit.register(_finish)

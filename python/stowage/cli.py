@@ -1,4 +1,8 @@
-"""The command `stowage`. Each subcommand is a function here; what it needs is imported when it runs."""
+"""The command `stowage`. Each subcommand is a function here; what it needs is imported when it runs.
+
+Exit status: 0 done; 1 an error, told in one line on standard error, `stowage COMMAND: error: …`; run and dryrun end as
+their script does, place has two more for what does not fit.
+"""
 
 import argparse
 import json
@@ -35,15 +39,21 @@ def _set(environment: dict[str, str], pairs: list[str]) -> None:
         environment["STOWAGE" if key == "enable" else f"STOWAGE_{key.upper()}"] = value
 
 
+def _check_settings(options: argparse.Namespace, environment: dict[str, str]) -> None:
+    """A value that is none is an error before the job starts, whether it was typed or comes from the environment."""
+    from stowage import _control
+    pairs = dict(pair.split("=", 1) for pair in options.set)
+    if getattr(options, "budget", None) is not None:
+        pairs["budget"] = environment["STOWAGE_BUDGET"] = options.budget
+    _control.settings(**pairs)
+
+
 def run(options: argparse.Namespace) -> int:
     _library.load()  # a build that does not fit is an error now, not a warning in the job
     environment = dict(os.environ, STOWAGE="1")
     environment.setdefault("STOWAGE_REPORT", "text")
     _set(environment, options.set)
-    if options.budget is not None:
-        from stowage import _control
-        _control.settings(budget=options.budget)  # what is no budget is an error before the job starts
-        environment["STOWAGE_BUDGET"] = options.budget
+    _check_settings(options, environment)
     return _execute(options, environment)
 
 
@@ -71,12 +81,14 @@ def simulator_environment(folder: pathlib.Path, environment: dict[str, str]) -> 
 def dryrun(options: argparse.Namespace) -> int:
     rules = _library.find("simulator/env.json")
     if rules is None:
-        raise StowageError("the simulated device is not built; build with -DSTOWAGE_WITH_SIMULATOR=ON")
+        raise StowageError("the simulated device is not built; "
+                           "build against a torch with CUDA, with -DSTOWAGE_WITH_SIMULATOR=ON")
     environment = simulator_environment(rules.parent, dict(os.environ, STOWAGE="1", STOWAGE_DEVICES="cuda"))
     environment.setdefault("STOWAGE_REPORT", "text")
     environment["STOWAGE_SIM_MEMORY"] = str(_bytes(options.device_memory))
     environment["STOWAGE_SIM_DEVICES"] = str(options.devices)
     _set(environment, options.set)
+    _check_settings(options, environment)
     return _execute(options, environment)
 
 
@@ -103,11 +115,15 @@ def settings(options: argparse.Namespace) -> int:
 
 
 def report(options: argparse.Namespace) -> int:
-    from stowage import _control
-    try:
-        print(_control.Report(json.loads(pathlib.Path(options.file).read_text())), end="")
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise StowageError(f"{options.file} is not a report of Stowage: {error}") from error
+    from stowage import _control, _report
+    reports = {path: _report.read(path) for path in _report.find(options.file)}
+    texts = []
+    for path, content in reports.items():
+        try:
+            texts.append(str(_control.Report(content)))
+        except StowageError as error:
+            raise StowageError(f"{path}: {error}") from None
+    print(texts[0] if len(texts) == 1 else _report.side_by_side(reports), end="")
     return 0
 
 
@@ -148,8 +164,21 @@ def _registered_entry_point() -> bool:
     return any(point.value.startswith("stowage.") for point in entry_points(group="torch.backends"))
 
 
+class _Parser(argparse.ArgumentParser):
+    """A command line that is not understood is an error like any other: one line, exit status 1."""
+
+    def error(self, message: str):
+        self.exit(1, f"{self.prog}: error: {message}; see {self.prog} --help\n")
+
+
+def _version() -> str:
+    built = _library.built_for()
+    return f"stowage {built['version']}, built for torch {built['torch']}" if built["version"] else "stowage, not built"
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="stowage", description="Static memory plans for PyTorch training jobs.")
+    parser = _Parser(prog="stowage", description="Static memory plans for PyTorch training jobs.")
+    parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
 
     def add(name: str, function, text: str) -> argparse.ArgumentParser:
@@ -171,7 +200,8 @@ def _parser() -> argparse.ArgumentParser:
     add("preload", preload, "print the path of the library for LD_PRELOAD")
     lister = add("settings", settings, "list all settings with default, bounds and help")
     lister.add_argument("--json", action="store_true", help="as JSON")
-    add("report", report, "print a saved report as a table").add_argument("file", help="the JSON file")
+    add("report", report, "print a saved report as a table, or those of several processes side by side").add_argument(
+        "file", nargs="+", help="the JSON file; several, or a pattern such as 'report.*.json', are put side by side")
     add("doctor", doctor, "say what is installed, what is found and what is missing")
     commands.add_parser("replay", help="replay a recorded trace offline")
     commands.add_parser("place", help="place the buffers of a CSV file in as little memory as possible")
@@ -180,13 +210,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
+    command = "stowage"
     try:
         if arguments[:1] == ["replay"]:  # all options are the program's, --help too
             return _replay(arguments[1:])
         if arguments[:1] == ["place"]:
             return _replay(arguments, "stowage")
         options = _parser().parse_args(arguments)
-        return options.function(options)
+        command = f"stowage {options.command}"
+        status = options.function(options)
+        sys.stdout.flush()
+        return status
     except StowageError as error:
-        print(f"stowage: error: {error}", file=sys.stderr)
-        return 2
+        print(f"{command}: error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -139,12 +139,27 @@ assert stowage.report()["budget"]["refusals"] == 1
 """
 
 
+WORKSPACES = """
+import torch
+x = torch.zeros(1 << 10, 1 << 10).cuda()
+(x @ x).sum().item()
+torch.zeros(200 << 18, device="cuda")
+"""
+
+
+def test_the_error_names_workspaces_and_cache():
+    done = process("-c", WORKSPACES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB")
+    assert re.search(r"\d+ .iB in cuBLAS workspaces", done.stderr), done.stderr
+    assert re.search(r"\d+ .iB free in PyTorch's cache or lost to fragments", done.stderr), done.stderr
+
+
 def test_what_does_not_fit_is_pytorchs_own_error_and_the_job_may_go_on():
     done = process("-c", TOO_SMALL, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB")
     assert done.returncode == 0 and done.stderr == "", done.stderr
     for part in ("CUDA out of memory. Tried to allocate 60.00 MiB", "stowage: the budget of 90MiB", "A budget of",
                  "would do"):
         assert part in done.stdout
+    assert "expandable_segments:True" not in done.stdout, "that is on already"
 
 
 HOLES = """

@@ -235,5 +235,57 @@ TEST(MakePlan, AnExhaustedTimeLimitStillGivesAPlan) {
   EXPECT_GE(plan.height, plan.lower_bound);
 }
 
+PlanOptions good_enough(double share) {
+  PlanOptions options;
+  options.good_enough = share;
+  return options;
+}
+
+/// Three iterations of a job that holds much and, above that, little in an order that leaves holes.
+Trace much_and_little(std::uint64_t seed) {
+  std::uint64_t state = seed * 0x9E3779B97F4A7C15u + 1;
+  const auto draw = [&](std::uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  std::vector<std::uint64_t> sizes, lives;
+  for (int i = 0; i < 60; ++i) sizes.push_back(512 * (1 + draw(40))), lives.push_back(1 + draw(12));
+  TraceBuilder trace;
+  std::vector<Tick> begins;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    begins.push_back(trace.now());
+    const std::uint32_t much = trace.alloc(std::uint64_t{256} << 20);
+    std::multimap<std::size_t, std::uint32_t> dying;
+    for (std::size_t i = 0; i < sizes.size() + 12; ++i) {
+      for (auto [at, end] = dying.equal_range(i); at != end; ++at) trace.free(at->second);
+      if (i < sizes.size()) dying.emplace(i + lives[i], trace.alloc(sizes[i]));
+    }
+    trace.free(much);
+    trace.mark();
+  }
+  return trace.take(begins[1], begins[2], trace.now());
+}
+
+TEST(Planner, APlacementThatIsGoodEnoughEndsTheSearch) {
+  int ended = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Trace trace = much_and_little(seed);
+    const Plan best = planned(trace);
+    const Plan quick = planned(trace, good_enough(0.001));
+    EXPECT_LE(quick.height.value(), quick.lower_bound.value() + quick.lower_bound.value() / 1000);
+    EXPECT_LE(best.height, quick.height);
+    if (best.height < quick.height) ++ended;
+  }
+  EXPECT_GT(ended, 0) << "nothing was left to be found";
+}
+
+TEST(Planner, WithoutAPlacementThatIsGoodEnoughTheLowestOneIsReturned) {
+  for (const Job& job : zoo()) {
+    const Trace trace = training_trace(job);
+    const Plan quick = planned(trace, good_enough(1e-9));
+    EXPECT_LE(quick.height.value(), planned(trace).height.value() * 1.001) << job.name;
+  }
+}
+
 }  // namespace
 }  // namespace stowage::planner

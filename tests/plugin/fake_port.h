@@ -1,6 +1,7 @@
 // A device for session tests: host memory, an upstream that counts, fences that pass when the test says so.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -13,7 +14,7 @@
 
 namespace stowage::plugin {
 
-class FakePort final : public DevicePort {
+class FakePort : public DevicePort {
  public:
   TraceInfo describe() override { return {}; }
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override {
@@ -22,12 +23,17 @@ class FakePort final : public DevicePort {
     return allocator::make_arena(allocator::HostBackend{}, Bytes(std::uint64_t{1} << 30), bytes);
   }
   Bytes arena_page() override { return allocator::HostBackend{}.granularity(); }
-  void release_upstream_cache() override { ++releases; }
+  void release_upstream_cache() override {
+    ++releases;
+    const std::lock_guard lock(mutex_);
+    reserved_ = held_;
+  }
   void part_optimizer_state() override { ++parts; }
-  void stay_out() override { ++outs; }
+  void stay_out(bool) override { ++outs; }
   UpstreamUse upstream_use() override {
     const std::lock_guard lock(mutex_);
-    return {held_, held_, Bytes(0), Bytes(0)};
+    if (!caches) return {held_, held_, Bytes(0), Bytes(0)};
+    return {held_, reserved_, peak_, peak_};
   }
   std::uint64_t record_fence(StreamId) override {
     const std::lock_guard lock(mutex_);
@@ -52,6 +58,8 @@ class FakePort final : public DevicePort {
     const std::lock_guard lock(mutex_);
     sizes_[address] = bytes;
     held_ += bytes;
+    reserved_ = std::max(reserved_, held_);
+    peak_ = std::max(peak_, reserved_);
     return address;
   }
   void give_back(void* address) {
@@ -65,6 +73,7 @@ class FakePort final : public DevicePort {
 
   bool no_memory = false;
   bool on_touch = false;
+  bool caches = false;   ///< upstream keeps what it has, and tells its peaks
   bool counted = false;  ///< there is a ledger, which holds what the test and the arena put there
   Ledger count;
   int maps = 0;
@@ -78,6 +87,8 @@ class FakePort final : public DevicePort {
   std::set<std::uint64_t> open_;
   std::uint64_t last_fence_ = 0;
   Bytes held_{0};
+  Bytes reserved_{0};
+  Bytes peak_{0};
 };
 
 /// What an adaptor does with a session, and no more.

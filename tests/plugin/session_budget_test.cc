@@ -2,6 +2,7 @@
 // request.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "plugin/budget/rescue.h"
@@ -14,6 +15,8 @@ struct FakeRuntime {
   bool installed = false;
   bool guarded = false;
   std::uint64_t evictions = 0;
+  std::int64_t away = 0;
+  std::uint64_t threads = 1;
 } runtime;
 
 constexpr RescueDriver kFake{[] {
@@ -24,10 +27,11 @@ constexpr RescueDriver kFake{[] {
                              [] {},
                              [](Bytes, DevicePlace) { return false; },
                              [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-                             [](Bytes, Bytes, Bytes, DevicePlace) { return std::string("nothing is left"); },
+                             [](const Shortage&, DevicePlace) { return std::string("nothing is left"); },
                              [] {
                                RescueCounts counts;
                                counts.evictions = runtime.evictions;
+                               counts.evicted = Bytes(static_cast<std::uint64_t>(runtime.away));
                                return counts;
                              },
                              [](std::int64_t, std::uint64_t) {},
@@ -35,7 +39,9 @@ constexpr RescueDriver kFake{[] {
                              [] { return std::optional<Result<StepLog>>(); },
                              [](const Schedule&) { return Status(); },
                              [] {},
-                             [] { return FollowCounts(); }};
+                             [] { return FollowCounts(); },
+                             [] { return std::optional<std::int64_t>(runtime.away); },
+                             [] { return runtime.threads; }};
 
 class SessionBudget : public ::testing::Test {
  protected:
@@ -43,7 +49,7 @@ class SessionBudget : public ::testing::Test {
     runtime = {};
     set_rescue_driver(&kFake);
     set_guard_placer([](int place) {
-      runtime.guarded = place == 1;
+      if (place != 2) runtime.guarded = place == 1;
       return 0;
     });
     port_.counted = true;
@@ -154,6 +160,62 @@ TEST_F(SessionBudget, OfItsOwnPeakIsNotAnnouncedWhileMoreIsHeldThatCannotBeEvict
   EXPECT_EQ(told()["limit_bytes"], 4000);
   EXPECT_EQ(told()["excess_bytes"], 0);
   EXPECT_EQ(told()["peak_held_bytes"], 3500);
+}
+
+TEST_F(SessionBudget, OfItsOwnPeakRisesWhereTheJobAsksForMoreThanThat) {
+  Session session(port_, settings("50%"));
+  FakeJob job(port_, session);
+  port_.count.take(Bytes(8000));
+  job.iterate();
+  port_.count.give(Bytes(6000));
+  job.iterate();
+  ASSERT_EQ(port_.count.limit(), Bytes(4000));
+  EXPECT_FALSE(session.make_room(Bytes(3000)));
+  EXPECT_EQ(port_.count.limit(), Bytes(4000)) << "it has held more than that before";
+  runtime.away = 5000;
+  EXPECT_TRUE(session.make_room(Bytes(3000)));
+  EXPECT_EQ(port_.count.limit(), Bytes(5000));
+  EXPECT_EQ(nlohmann::json::parse(session.report_json())["budget"]["own_peak_bytes"], 10'000);
+  EXPECT_EQ(port_.count.missing(Bytes(3000)), Bytes(0));
+}
+
+TEST_F(SessionBudget, OfItsOwnPeakIsALimitWhereNobodyMarksAndIsLearnedAnewWhereAnOptimizerSteps) {
+  Session session(port_, settings("50%"));
+  FakeJob job(port_, session);
+  port_.count.take(Bytes(8000));
+  std::uint64_t random = 1;
+  for (int request = 0; request < 400 && !port_.count.limited(); ++request) {
+    std::vector<void*> live;
+    for (int i = 0; i < 10; ++i) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      live.push_back(job.allocate(4000 + (random >> 52u)));
+    }
+    for (void* address : live) job.free(address);
+  }
+  EXPECT_EQ(port_.count.limit(), Bytes(4000));
+  port_.count.give(Bytes(6000));
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(session.make_room(Bytes(3000))) << "such a limit is a guess";
+  EXPECT_TRUE(session.make_room(Bytes(5000)));
+  EXPECT_EQ(port_.count.missing(Bytes(5000)), Bytes(0));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  job.iterate();
+  EXPECT_FALSE(port_.count.limited());
+  iterate(job, 2);
+  EXPECT_TRUE(port_.count.limited());
+}
+
+TEST_F(SessionBudget, ThatFitsKeepsTheRuntimeWhileAnotherThreadTrains) {
+  runtime.threads = 2;
+  Session session(port_, settings("1MiB"));
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  EXPECT_EQ(session.state(), SessionState::kPlanned);
+  EXPECT_TRUE(runtime.installed);
+  runtime.threads = 1;
+  iterate(job, 1);
+  EXPECT_FALSE(runtime.installed);
 }
 
 TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {

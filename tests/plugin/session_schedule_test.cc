@@ -33,7 +33,7 @@ constexpr RescueDriver kFake{[] {
                                return false;
                              },
                              [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-                             [](Bytes, Bytes, Bytes, DevicePlace) { return std::string(); },
+                             [](const Shortage&, DevicePlace) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},
                              [] {

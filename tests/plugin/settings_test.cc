@@ -1,7 +1,17 @@
-// Settings: every one is read, bounded, listed; whatever is wrong is one error that names it.
+// Settings: every one is read, bounded, listed; what is wrong is named. And the names of processes and their
+// files.
 #include "plugin/settings.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "plugin/environment.h"
+#include "plugin/process_name.h"
 
 namespace stowage::plugin {
 namespace {
@@ -33,13 +43,80 @@ TEST(Settings, WhatIsWrongIsNamedWithItsBounds) {
   EXPECT_NE(error_of({{"STOWAGE_ARENA", "VMM"}}).find("vmm | malloc"), std::string::npos);
 }
 
-TEST(Settings, AnUnknownNameIsAnErrorButOthersVariablesAreNot) {
-  EXPECT_NE(error_of({{"STOWAGE_MAX_PLAN", "3"}}).find("STOWAGE_MAX_PLAN"), std::string::npos);
-  EXPECT_NE(error_of({}, "nothing=1").find("nothing"), std::string::npos);
+TEST(Settings, AnUnknownKeyIsAnErrorWithTheNearestOne) {
+  EXPECT_NE(error_of({}, "max_plan=1").find("there is no setting max_plan; is max_plans meant?"),
+            std::string::npos);
+  EXPECT_NE(error_of({}, "nothing=1").find("`stowage settings` lists"), std::string::npos);
   EXPECT_NE(error_of({}, "max_plans"), "");
+}
+
+TEST(Settings, AnUnknownVariableLeavesTheOthersInForce) {
+  const auto settings =
+      parse_settings({{"STOWAGE_MAX_PLAN", "x"}, {"STOWAGE", "1"}, {"STOWAGE_MAX_PLANS", "3"}}, "");
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_TRUE(settings->enable);
+  EXPECT_EQ(settings->max_plans, 3u);
+}
+
+TEST(Environment, AnUnknownVariableIsToldWithTheNearestSetting) {
+  const auto told = unknown_variables(
+      {{"STOWAGE_BUGDET", "1GiB"}, {"STOWAGE_COLOUR_OF_THE_SHIP", "red"}, {"STOWAGE_VERBOSE", "9"}});
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0], "there is no setting STOWAGE_BUGDET, so it is ignored; is STOWAGE_BUDGET meant?");
   EXPECT_EQ(
-      error_of({{"STOWAGER", "x"}, {"STOWAGE_SIM_MEMORY", "1GiB"}, {"STOWAGE_BUILD", "/b"}, {"STOWAGE", ""}}),
-      "");
+      told[1],
+      "there is no setting STOWAGE_COLOUR_OF_THE_SHIP, so it is ignored; `stowage settings` lists them all");
+}
+
+TEST(Environment, OtherProgramsVariablesAndTheToolsAreNotOurs) {
+  EXPECT_TRUE(unknown_variables({{"STOWAGER", "x"},
+                                 {"STOWAGE_SIM_MEMORY", "1GiB"},
+                                 {"STOWAGE_BUILD", "/b"},
+                                 {"STOWAGE", ""},
+                                 {"HOME", "/"}})
+                  .empty());
+}
+
+TEST(ProcessName, IsTheRankThatALauncherGave) {
+  EXPECT_EQ(rank_name({{"RANK", "3"}, {"WORLD_SIZE", "8"}}), "rank3");
+  EXPECT_EQ(rank_name({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}), "rank0");
+  EXPECT_EQ(rank_name({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}), "rank1");
+  // torchrun inside a Slurm job counts its own processes.
+  EXPECT_EQ(rank_name({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"RANK", "5"}, {"WORLD_SIZE", "16"}}),
+            "rank5");
+}
+
+TEST(ProcessName, IsEmptyWithoutAnotherRank) {
+  EXPECT_EQ(rank_name({}), "");
+  EXPECT_EQ(rank_name({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "");
+  EXPECT_EQ(rank_name({{"RANK", "0"}}), "");
+  EXPECT_EQ(rank_name({{"RANK", "../x"}, {"WORLD_SIZE", "2"}}), "");
+}
+
+TEST(ProcessName, GoesBeforeTheSuffixOfAPath) {
+  EXPECT_EQ(path_for("a.b/report.json", "rank3"), "a.b/report.rank3.json");
+  EXPECT_EQ(path_for("/tmp/job", "pid7"), "/tmp/job.pid7");
+  EXPECT_EQ(path_for("job.stowtrace", ""), "job.stowtrace");
+}
+
+TEST(OutputClaim, NeverNamesAFileThatAnotherProcessWroteMeanwhile) {
+  const std::string path = testing::TempDir() + "/claimed.json";
+  const std::string other = path_for(path, "pid" + std::to_string(getpid()));
+  std::remove(path.c_str());
+  const std::int64_t begun = now_ns() - 1;
+  EXPECT_EQ(OutputClaim(path, begun).path(), path);
+  std::ofstream(path) << "another's";
+  EXPECT_EQ(OutputClaim(path, begun).path(), other);
+  // What an earlier run wrote is overwritten.
+  EXPECT_EQ(OutputClaim(path, now_ns() + 1'000'000'000).path(), path);
+}
+
+TEST(OutputClaim, DoesNotWaitForEverForAProcessThatWasStopped) {
+  const int folder = open(testing::TempDir().c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(flock(folder, LOCK_EX), 0);
+  const std::string path = testing::TempDir() + "/unclaimed.json";
+  EXPECT_EQ(OutputClaim(path, now_ns()).path(), path);
+  close(folder);
 }
 
 TEST(Settings, TheListCanBeReadBack) {

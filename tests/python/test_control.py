@@ -78,12 +78,20 @@ def test_entry_point_does_nothing_unless_asked(plain):
 @pytest.mark.parametrize("settings, named", [
     ({"STOWAGE": "yes"}, "STOWAGE is"),
     ({"STOWAGE": "1", "STOWAGE_MAX_PLANS": "many"}, "STOWAGE_MAX_PLANS"),
-    ({"STOWAGE": "1", "STOWAGE_NO_SUCH": "1"}, "STOWAGE_NO_SUCH"),
+    ({"STOWAGE": "1", "STOWAGE_NO_SUCH": "1"}, "no setting STOWAGE_NO_SUCH"),
 ])
 def test_entry_point_never_raises(plain, settings, named):
     done = autoloaded(JOB, **settings)
     assert digest(done) == plain
     assert len(done.stderr.splitlines()) == 1 and named in done.stderr
+
+
+def test_an_unknown_variable_does_not_end_stowage():
+    done = autoloaded(JOB + "import stowage; print(stowage.report()['state'])", STOWAGE="1", STOWAGE_DEVICES="cpu",
+                      STOWAGE_PLAN_WAIT_MS="60000", STOWAGE_BUGDET="1GiB")
+    assert done.stdout.splitlines()[-1] == "planned", done.stderr
+    assert done.stderr == ("stowage: warning: there is no setting STOWAGE_BUGDET, so it is ignored; "
+                           "is STOWAGE_BUDGET meant?\n")
 
 
 @pytest.mark.parametrize("fault", ["planner", "thread", "arena"])

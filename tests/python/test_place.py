@@ -46,7 +46,7 @@ def test_a_wrong_file_is_one_clear_error(tmp_path, text, complaint):
     problem.write_text(text)
     done = stowage("place", str(problem), "--output", "none")
     assert done.returncode == 1
-    assert done.stderr.startswith("stowage place: ") and done.stderr.count("\n") == 1 and complaint in done.stderr
+    assert done.stderr.startswith("stowage place: error: ") and done.stderr.count("\n") == 1 and complaint in done.stderr
 
 
 def test_the_work_limit_makes_it_the_same_on_any_number_of_threads(tmp_path):
@@ -105,7 +105,7 @@ def test_techniques_can_be_left_out_and_brought_in(techniques):
 def test_a_wrong_command_line_is_one_clear_error(arguments, complaint):
     done = stowage("place", *arguments)
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr.startswith("stowage place: ") and done.stderr.count("\n") == 1 and complaint in done.stderr
+    assert done.stderr.startswith("stowage place: error: ") and done.stderr.count("\n") == 1 and complaint in done.stderr
 
 
 def test_help_says_how_it_ends():

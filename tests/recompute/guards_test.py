@@ -1,7 +1,6 @@
 """What other code may see or change: it brings values back, keeps them, or ends their recipes."""
 
 import ctypes
-import io
 import shutil
 
 import pytest
@@ -14,8 +13,7 @@ pytestmark = pytest.mark.usefixtures("runtime")
 
 
 @pytest.mark.parametrize("look", [
-    lambda t: t.numpy(), lambda t: t.data_ptr(), lambda t: torch.utils.dlpack.to_dlpack(t), lambda t: t.tolist(),
-    lambda t: t.untyped_storage().data_ptr(), lambda t: torch.save(t, io.BytesIO())])
+    lambda t: t.data_ptr(), lambda t: t.untyped_storage().data_ptr(), lambda t: t.untyped_storage()[4:8]])
 def test_what_hands_out_memory_brings_it_back_for_good(look):
     x = data(30)
     y = x.exp()
@@ -25,18 +23,6 @@ def test_what_hands_out_memory_brings_it_back_for_good(look):
     look(y)
     assert not is_evicted(y) and not evict(y)
     assert y.tolist() == wanted
-
-
-def test_a_write_through_numpy_reaches_no_recipe():
-    x = data(30)
-    y = x.exp()
-    z = y.sin()
-    before = z.clone()
-    y.numpy()[:] = 0
-    late = y + 1
-    assert not evict(late), "made from memory that others may write"
-    assert evict(z)
-    assert torch.equal(z, before), "made again from what y was"
 
 
 def test_memory_filled_by_unseen_code_stays():

@@ -27,8 +27,8 @@ class Ledger final : public c10::Allocator {
     while (limit > 0 && held_ + taken > limit) {
       const std::uint64_t missing = held_ + taken - limit;
       if (Runtime::make_room(Bytes(missing), 0)) continue;
-      TORCH_CHECK_WITH(OutOfMemoryError, false,
-                       "stowage: ", Runtime::explain_shortage(Bytes(bytes), Bytes(held_), 0));
+      TORCH_CHECK_WITH(OutOfMemoryError, false, "stowage: ",
+                       Runtime::explain_shortage({.wanted = Bytes(bytes), .held = Bytes(held_)}, 0));
     }
     c10::DataPtr data = upstream_->allocate(bytes);
     void* const address = data.release_context();

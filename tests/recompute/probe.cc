@@ -1,5 +1,6 @@
 // The runtime behind a few C functions, and a CPU allocator with a budget, so that Python tests can load both
 // into a real torch process.
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/StorageImpl.h>
@@ -10,7 +11,10 @@
 #include <string>
 
 #include "core/mix.h"
+#include "recompute/float_mode.h"
+#include "recompute/op_traits.h"
 #include "recompute/recompute.h"
+#include "recompute/switches.h"
 
 namespace {
 
@@ -34,7 +38,7 @@ class BudgetAllocator final : public c10::Allocator {
         choices_ = mix(choices_ ^ mix(number_ * kGoldenGamma + (held - held_.load())));
         continue;
       }
-      const std::string why = Runtime::explain_shortage(Bytes(bytes), Bytes(held), 0);
+      const std::string why = Runtime::explain_shortage({.wanted = Bytes(bytes), .held = Bytes(held)}, 0);
       TORCH_CHECK_WITH(OutOfMemoryError, false, "stowage: ", why);
     }
     if (bytes == 0) return {nullptr, nullptr, &give_back, c10::Device(c10::kCPU)};
@@ -101,6 +105,15 @@ PROBE const char* probe_text() { return text.c_str(); }
 PROBE void probe_end_iteration() { Runtime::end_iteration(); }
 PROBE void probe_pin(void* storage) { Runtime::pin(static_cast<c10::StorageImpl*>(storage)); }
 PROBE void probe_expose(void* storage) { Runtime::expose(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_lend(void* storage) { Runtime::lend(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_take_back(void* storage) { Runtime::take_back(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_hold(void* storage) { Runtime::hold(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_let_go(void* storage) { Runtime::let_go(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_tell_address(void* storage) {
+  Runtime::tell_address(static_cast<c10::StorageImpl*>(storage));
+}
+PROBE void probe_begin_write(void* storage) { Runtime::begin_write(static_cast<c10::StorageImpl*>(storage)); }
+PROBE void probe_end_write(void* storage) { Runtime::end_write(static_cast<c10::StorageImpl*>(storage)); }
 PROBE int probe_evict(void* storage) {
   return Runtime::evict(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
 }
@@ -141,3 +154,13 @@ PROBE unsigned long long probe_choices() {
   all.number_ = 0;
   return all.choices_.exchange(0);
 }
+
+/// How the op of this name and overload draws random numbers: a recompute::Draws as a number; -1: no such op.
+PROBE int probe_draws(const char* name, const char* overload) {
+  const auto op = c10::Dispatcher::singleton().findSchema({name, overload});
+  return op ? static_cast<int>(traits_of(*op).drawing.how) : -1;
+}
+/// The settings of torch that an op runs again under, by the names of at::Context's setters; null at the end.
+PROBE const char* probe_switch(int at) { return name_of_switch(static_cast<std::size_t>(at)); }
+/// The bits of the calling thread's floating-point unit that say how it rounds.
+PROBE unsigned probe_float_control() { return FloatMode::present().caller; }

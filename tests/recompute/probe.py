@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import types
 
 import torch
 
@@ -10,9 +11,14 @@ from stowage import _guards
 
 library = ctypes.CDLL(os.environ["STOWAGE_RECOMPUTE_PROBE"])
 library.probe_text.restype = ctypes.c_char_p
-for _name in ("pin", "expose", "evict", "is_evicted"):
+for _name in (*_guards.OF_STORAGES, "evict", "is_evicted"):
     getattr(library, f"probe_{_name}").argtypes = [ctypes.c_void_p]
+_runtime = types.SimpleNamespace(**{name: getattr(library, f"probe_{name}")
+                                    for name in _guards.OF_STORAGES + _guards.OF_THREADS})
 library.probe_install.argtypes = [ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_ulonglong, ctypes.c_int]
+library.probe_draws.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+library.probe_switch.restype = ctypes.c_char_p
+library.probe_float_control.restype = ctypes.c_uint
 library.probe_budget.argtypes = [ctypes.c_ulonglong]
 library.probe_held.restype = library.probe_peak.restype = library.probe_choices.restype = ctypes.c_ulonglong
 
@@ -43,10 +49,9 @@ def installed(every: int = 0, seed: int = 0, smallest: int = 1, poison: bool = T
     """The runtime, with all guards, for the body; `every`: forced evictions every so many ops."""
     if library.probe_install(every, seed, smallest, int(poison)) != 0:
         raise RuntimeError(library.probe_text().decode())
-    guards = _guards.Guards(pin=library.probe_pin, expose=library.probe_expose, enter=library.probe_enter_opaque,
-                            leave=library.probe_leave_opaque, join=library.probe_join,
-                            expect_joins=lambda all_join: library.probe_expect_joins(int(all_join)))
+    guards = _guards.Guards(_runtime)
     guards.place()
+    guards.tell_loans()
     try:
         yield
     finally:

@@ -56,6 +56,16 @@ TEST(CachingModel, FreedNeighboursMergeAndServeALargerRequest) {
   EXPECT_EQ(model.reserved(), mib(10));
 }
 
+TEST(CachingModel, AFreedBlockIsFoundThoughTheSegmentBeforeItIsFreeToo) {
+  CachingModel model(CachingModel::Segments::kFixed);
+  const auto first = model.allocate(mib(30), kDefault);
+  const auto second = model.allocate(mib(40), kDefault);
+  model.free(first);
+  model.free(second);
+  EXPECT_EQ(model.allocate(mib(40), kDefault), second);
+  EXPECT_EQ(model.reserved(), mib(70));
+}
+
 TEST(CachingModel, StreamsDoNotShareBlocks) {
   CachingModel model(CachingModel::Segments::kFixed);
   model.free(model.allocate(mib(30), kDefault));
@@ -72,6 +82,17 @@ TEST(CachingModel, ExpandableRangesGrowByTheMissingPagesOnly) {
   fixed.free(fixed.allocate(mib(40), kDefault));
   fixed.allocate(mib(50), kDefault);
   EXPECT_EQ(fixed.reserved(), mib(90));
+}
+
+TEST(CachingModel, TheGrowingEndOfAnExpandableRangeIsTakenLast) {
+  CachingModel model(CachingModel::Segments::kExpandable);
+  const auto low = model.allocate(mib(60), kDefault);
+  model.allocate(mib(20), kDefault);
+  const auto end = model.allocate(mib(40), kDefault);
+  model.free(low);
+  model.free(end);
+  EXPECT_EQ(model.allocate(mib(40), kDefault), low)
+      << "the block of 40 MiB at the end fits best, but may grow";
 }
 
 class CachingModelProperty : public testing::TestWithParam<CachingModel::Segments> {};

@@ -49,6 +49,7 @@ class JobWriter {
     const std::size_t n = boundaries_.size();
     if (n >= 3) trace_.steady = SteadyWindow{boundaries_[n - 3], boundaries_[n - 2], boundaries_[n - 1]};
     trace_.end = Tick(tick_);
+    trace_.from_first_allocation = true;
     return trace_;
   }
 
@@ -98,10 +99,17 @@ TEST(Replayer, RefusesATraceWithoutASteadyIteration) {
 
 TEST(Replayer, TheModelSeesTheWholeTrace) {
   const Trace trace = small_job(4);
-  const Figures figures = replay_caching(trace, CachingModel::Segments::kFixed);
-  EXPECT_EQ(figures.peak_live, peak_live(trace, Tick(0), trace.end));
-  EXPECT_GT(figures.reserved, figures.peak_live);
-  EXPECT_GT(figures.fragmentation(), 0.0);
+  const std::optional<Figures> figures = replay_caching(trace, CachingModel::Segments::kFixed);
+  ASSERT_TRUE(figures);
+  EXPECT_EQ(figures->peak_live, peak_live(trace, Tick(0), trace.end));
+  EXPECT_GT(figures->reserved, figures->peak_live);
+  EXPECT_GT(figures->fragmentation(), 0.0);
+}
+
+TEST(Replayer, NothingIsModelledWithoutTheJobsBeginning) {
+  Trace trace = small_job(4);
+  trace.from_first_allocation = false;
+  EXPECT_FALSE(replay_caching(trace, CachingModel::Segments::kFixed));
 }
 
 TEST(ReplayReport, JsonHoldsTheFiguresOfTheWholeJob) {

@@ -13,7 +13,7 @@ PATH = re.compile(r"\.?[\w-][\w./-]*")
 SUFFIXES = (".h", ".cc", ".py", ".md", ".fbs", ".cmake", ".sh", ".txt", ".toml", ".json")
 SOURCES = (".h", ".cc", ".c", ".py", ".cmake", ".sh", ".fbs", "CMakeLists.txt", "tools/setup", "tools/test")
 EXAMPLES = {"train.py", "script.py"}         # a reader's own scripts
-OUTPUTS = (".venv", "build", "dist/")        # there after a build
+OUTPUTS = (".venv", "build", "dist/", "report.")  # there after a build or a job
 DESIGNED = {"docs/design.md": {"recompute/", "order/", "schedule/", "tests/conformance/", "tests/regression/"}}
 
 

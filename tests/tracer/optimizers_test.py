@@ -65,6 +65,60 @@ def test_a_closure_that_runs_many_times_is_one_step():
     assert heard() == 2
 
 
+def per_parameter(model):
+    return {parameter: torch.optim.AdamW([parameter], 0.01) for parameter in model.parameters()}
+
+
+def stepping(optimizers):
+    def step(parameter):
+        optimizers[parameter].step()
+        optimizers[parameter].zero_grad()
+    for parameter in optimizers:
+        parameter.register_post_accumulate_grad_hook(step)
+
+
+def test_steps_inside_a_backward_pass_end_one_iteration_when_it_is_over():
+    model, loss = model_and_loss()
+    stepping(per_parameter(model))
+    for passes in range(1, 5):
+        loss().backward()
+        assert probe.probe_marks() == passes
+    assert heard() == 8
+
+
+def test_a_backward_pass_that_fails_ends_no_iteration_and_the_next_one_does():
+    model, loss = model_and_loss()
+    stepping(per_parameter(model))
+    x = torch.ones(3, 4, requires_grad=True)
+    x.register_hook(lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        model(x).sum().backward()
+    assert probe.probe_marks() == 0
+    loss().backward()
+    assert probe.probe_marks() == 1
+
+
+def test_a_backward_pass_inside_another_one_ends_no_iteration():
+    from torch.utils.checkpoint import checkpoint
+    model, _ = model_and_loss()
+    head = torch.nn.Linear(4, 4)
+    stepping(per_parameter(model) | per_parameter(head))
+    for passes in range(1, 4):
+        checkpoint(model, head(torch.ones(3, 4)), use_reentrant=True).sum().backward()
+        assert probe.probe_marks() == passes
+
+
+def test_many_optimizers_that_step_after_one_backward_pass_end_one_iteration():
+    model, loss = model_and_loss()
+    optimizers = per_parameter(model).values()
+    for passes in range(1, 5):
+        loss().backward()
+        for optimizer in optimizers:
+            optimizer.step()
+        assert probe.probe_marks() == passes
+    assert heard() == 8
+
+
 def test_a_learning_rate_scheduler_adds_no_steps():
     model, loss = model_and_loss()
     optimizer = torch.optim.SGD(model.parameters(), 0.01)

@@ -14,6 +14,7 @@ using namespace stowage::tracer;
 
 std::atomic<int> begins{0};
 std::atomic<int> ends{0};
+std::atomic<int> marks{0};
 std::shared_ptr<Recorder> recorder;
 std::unique_ptr<testing::FeedingAllocator> allocator;
 
@@ -24,15 +25,17 @@ std::unique_ptr<testing::FeedingAllocator> allocator;
 /// Counts optimizer steps from 0 on; marks the recording if there is one.
 PROBE void probe_observe_steps() {
   begins = ends = 0;
-  start_observing_steps({[] { ++begins; },
+  marks = 0;
+  start_observing_steps({[] { ++begins; }, [] { ++ends; },
                          [](MarkSource source) {
-                           ++ends;
+                           ++marks;
                            if (recorder) recorder->on_mark(source);
                          }});
 }
 PROBE void probe_ignore_steps() { stop_observing_steps(); }
 PROBE int probe_begins() { return begins; }
 PROBE int probe_ends() { return ends; }
+PROBE int probe_marks() { return marks; }
 
 /// Records the CPU: allocations always, ops if `with_ops`. Once per process: buffers alive keep the allocator
 /// in use.

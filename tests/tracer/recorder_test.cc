@@ -342,5 +342,30 @@ TEST(Recorder, is_fed_from_many_threads_at_once) {
   EXPECT_EQ(feed.recorder.live(), Bytes(0));
 }
 
+TEST(Recorder, a_whole_snapshot_holds_what_came_before_the_steady_windows) {
+  Feed feed({.from_first_allocation = true});
+  feed.play("a|bc|bc|");
+  ASSERT_TRUE(feed.recorder.steady());
+  EXPECT_EQ(feed.recorder.snapshot().buffers.size(), 4u);
+  EXPECT_FALSE(feed.recorder.snapshot().from_first_allocation);
+  const Trace trace = feed.recorder.snapshot(Extent::kAll);
+  ASSERT_EQ(trace.buffers.size(), 5u);
+  EXPECT_TRUE(trace.from_first_allocation);
+  EXPECT_TRUE(trace.validate().ok());
+  ASSERT_TRUE(trace.steady);
+  EXPECT_EQ(trace.steady->previous_begin, trace.marks[0].tick);
+  EXPECT_EQ(trace.steady->begin, trace.marks[1].tick);
+  EXPECT_EQ(trace.steady->end, trace.marks[2].tick);
+}
+
+TEST(Recorder, a_snapshot_is_not_from_the_first_allocation_once_something_was_forgotten) {
+  Feed feed({.max_period_marks = 1, .from_first_allocation = true});
+  feed.play("a|b|b|");
+  EXPECT_FALSE(feed.recorder.snapshot(Extent::kAll).from_first_allocation);
+  Feed late;
+  late.play("b|b|");
+  EXPECT_FALSE(late.recorder.snapshot(Extent::kAll).from_first_allocation);
+}
+
 }  // namespace
 }  // namespace stowage::tracer::testing

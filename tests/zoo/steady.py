@@ -6,10 +6,13 @@ Each job runs in a process of its own, so that no job inherits another's memory.
 of the real job; times are not.
 """
 
+import json
+import pathlib
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tests.zoo import harness
 
@@ -30,6 +33,7 @@ class Figures:
     reserved_bytes: int  # at the end, taken from the device; 0 where PyTorch does not tell
     steady_calls: int  # for device memory, in the last STEADY iterations
     report: dict  # Stowage's own; empty without it
+    replayed: dict = field(default_factory=dict)  # `stowage replay` on the job's trace, for the entry point
 
     @property
     def plan(self) -> dict:
@@ -60,11 +64,22 @@ def measure(model: str, setting: str) -> Figures:
     door = {"native": "plain", "expandable": "plain", "stowage": "entry_point"}.get(setting, setting)
     extra = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if setting == "expandable" else {}
     options = ["--size", "full", "--iterations", str(ITERATIONS), "--no-digests", "--any-algorithm"]
-    outcome = harness.run_model(model, door, device="simulated", options=options, extra=extra)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = pathlib.Path(folder) / "job.stowtrace"
+        if door == "entry_point":
+            extra |= {"STOWAGE_TRACE": str(trace)}
+        outcome = harness.run_model(model, door, device="simulated", options=options, extra=extra)
+        replayed = replay(trace) if trace.exists() else {}
     memory = outcome.result["memory"]
     return Figures(model, setting, memory.get("allocated_bytes.all.peak", 0),
                    memory.get("reserved_bytes.all.current", 0), sum(outcome.result["memory_calls"][-STEADY:]),
-                   outcome.report)
+                   outcome.report, replayed)
+
+
+def replay(trace: pathlib.Path) -> dict:
+    """What `stowage replay --json` says of a trace."""
+    done = subprocess.run([*harness.LAUNCHER, "replay", str(trace), "--json"], text=True, capture_output=True, check=True)
+    return json.loads(done.stdout)
 
 
 def measure_pairs(pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Figures]:

@@ -66,7 +66,7 @@ torch.ones(10, device="cuda")
 
 
 JOB = PRELUDE.replace("lib = ctypes.CDLL", "load = lambda: ctypes.CDLL") .replace("\nfor text in", """
-lib = load() if os.environ.get("STOWAGE") else None
+lib = load() if os.environ.get("STOWAGE") != "0" else None
 for text in""").replace("    getattr(lib, text).restype", "    if lib: getattr(lib, text).restype")
 
 
@@ -75,26 +75,26 @@ def test_preload_plans_a_job_that_knows_nothing_of_stowage():
 assert torch.cuda.memory.get_allocator_backend() == "stowage"
 job = Job()
 plan(job)
-""", prelude=JOB, preload=[PRELOAD], STOWAGE="1", STOWAGE_PLAN_WAIT_MS="5000")
+""", prelude=JOB, preload=[PRELOAD], STOWAGE_PLAN_WAIT_MS="5000")
 
 
-def test_preload_does_nothing_unless_asked():
+def test_preload_does_nothing_where_stowage_is_0():
     run("""
 import os
 torch.zeros(1, device="cuda")
 assert torch.cuda.memory.get_allocator_backend() == "native"
 assert "libstowage.so" not in open("/proc/self/maps").read()
-""", prelude="import torch\n", preload=[PRELOAD])
+""", prelude="import torch\n", preload=[PRELOAD], STOWAGE="0")
 
 
 def test_preload_leaves_processes_without_torch_alone():
-    out = run("print('libstowage.so' in open('/proc/self/maps').read())", prelude="", preload=[PRELOAD], STOWAGE="1")
+    out = run("print('libstowage.so' in open('/proc/self/maps').read())", prelude="", preload=[PRELOAD])
     assert out == "False\n"
 
 
 @pytest.mark.parametrize("library", ["/nonexistent/libstowage.so", "/etc/hostname"])
 def test_preload_failure_is_one_warning(library):
-    out = run("torch.zeros(1, device='cuda'); print('done')", prelude="import torch\n", preload=[PRELOAD], STOWAGE="1",
+    out = run("torch.zeros(1, device='cuda'); print('done')", prelude="import torch\n", preload=[PRELOAD],
               STOWAGE_LIBRARY=library)
     assert out.count("stowage:") == 1 and out.endswith("done\n"), out
 
@@ -102,4 +102,4 @@ def test_preload_failure_is_one_warning(library):
 def test_preload_serves_cpu_jobs_too():
     run("""
 assert "libstowage.so" in open("/proc/self/maps").read()
-""", prelude="import torch\n", preload=[PRELOAD], STOWAGE="1", STOWAGE_DEVICES="cpu")
+""", prelude="import torch\n", preload=[PRELOAD], STOWAGE_DEVICES="cpu")

@@ -1,0 +1,50 @@
+// Tells from the allocations alone when a job has shown its own peak: for jobs in which nobody marks
+// iterations.
+//
+// Whatever a job does again and again (requests of a server, prompts, steps without an optimizer), the bytes
+// alive rise, fall and rise again, and what is left between two rises is nearly the same. After some such
+// swings of the largest kind, and some thousand allocations, the peak so far is believed. In a forward pass
+// what is left grows from layer to layer and in a backward pass it shrinks, so layers are not taken for
+// swings.
+//
+// Thread safety: every member may be called from any thread (one mutex inside).
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "core/units.h"
+
+namespace stowage::plugin {
+
+struct PeakWatchOptions {
+  std::uint64_t least_allocations = 2048;    ///< before anything is believed
+  std::uint64_t swings = 8;                  ///< of the largest kind, in a row
+  std::uint64_t longest_swing = 1ull << 15;  ///< allocations; with none in so many, the search begins anew
+};
+
+class PeakWatch {
+ public:
+  explicit PeakWatch(PeakWatchOptions options = {}) : options_(options) {}
+
+  /// To be asked at each allocation; `live`: bytes alive then. True if the peak so far is to be believed.
+  bool on_alloc(Bytes live);
+
+ private:
+  void begin_anew(std::uint64_t live);
+  void note_fall(std::uint64_t live);
+  void note_rise(std::uint64_t live);
+
+  const PeakWatchOptions options_;
+  std::mutex mutex_;
+  std::uint64_t allocations_ = 0;
+  std::uint64_t swing_began_ = 0;  ///< `allocations_` then
+  std::uint64_t swings_ = 0;
+  std::uint64_t largest_ = 0;      ///< bytes of the largest fall
+  std::uint64_t top_ = 0;          ///< highest of this rise
+  std::uint64_t valley_ = 0;       ///< lowest since it fell
+  std::uint64_t last_valley_ = 0;  ///< of the swing before
+  bool falls_ = false;
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,122 @@
+// PyTorch's memory history and trace trackers, told of the arena's blocks as native tells of its own.
+//
+// Native keeps its history to itself. So that planned blocks and upstream's lie in one list, in the order in
+// which things happened, this list is kept here: upstream's events come in through a trace tracker, the
+// arena's from the adaptor and its ports, and a snapshot shows it in place of upstream's. Upstream goes on
+// keeping its own, which is what a job has after Stowage is uninstalled. Which contexts are gathered, what
+// skip_actions, max_entries and clear_history mean: as in native (c10/cuda/CUDACachingAllocator.cpp,
+// record_trace).
+// Thread safety: every member, from any thread. One mutex. It is taken under upstream's lock, so upstream is
+// never called with it held; and a context is gathered outside it, since Python's lock may be waited for
+// there. Trackers are called with it held, one event at a time. Never destroyed: upstream cannot forget a
+// tracker.
+#pragma once
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/util/ApproximateClock.h>
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/units.h"
+
+namespace stowage::plugin {
+
+class MemoryHistory {
+ public:
+  using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
+  using Event = c10::CachingDeviceAllocator::TraceEntry;
+  using Tracker = c10::CachingDeviceAllocator::AllocatorTraceTracker;
+  using CreateContext = c10::CachingDeviceAllocator::CreateContextFn;
+  using RecordContext = c10::CachingDeviceAllocator::RecordContext;
+  using Context = std::shared_ptr<c10::GatheredContext>;
+  using Snapshot = c10::cuda::CUDACachingAllocator::SnapshotInfo;
+
+  /// `watch` is called, with no lock held, when is_watching() has changed.
+  MemoryHistory(Upstream& upstream, std::function<void()> watch);
+
+  /// CUDAAllocator::recordHistory. Throws what upstream throws. Requires: upstream is initialised.
+  void record(bool enabled, CreateContext recorder, std::size_t max_entries, RecordContext when, bool clear,
+              const std::vector<std::string>& skip_actions);
+  /// Goes on with a history that upstream was keeping before Stowage came. How its contexts were gathered is
+  /// not known: arena blocks get Python frames. Nothing where there is none, or it is known already.
+  void take_over();
+  /// CUDAAllocator::attachAllocatorTraceTracker. Requires: upstream is initialised.
+  void add_tracker(Tracker tracker);
+  /// Arena blocks are of interest: history is recorded, trackers are there, or live blocks have contexts.
+  [[nodiscard]] bool is_watching() const { return watching_.load(std::memory_order_relaxed); }
+
+  /// A block of the arena of `device`. Before a free the block still is the caller's.
+  void on_alloc(c10::DeviceIndex device, const void* address, Bytes requested, void* stream);
+  void on_free_requested(c10::DeviceIndex device, const void* address, Bytes requested, void* stream);
+  /// `late`: not with its request, but when another call found that no stream uses the block any more.
+  void on_free_completed(c10::DeviceIndex device, const void* address, bool late);
+  /// Memory of the arena came or went: SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP or SEGMENT_UNMAP. It comes
+  /// without frames, since a growing arena is locked, and frames wait for Python's lock.
+  void on_segment(Event::Action action, c10::DeviceIndex device, const void* address, Bytes bytes);
+
+  /// The compile context that the calling thread is in, as upstream was told.
+  void push_compile_context(const std::string& context);
+  void pop_compile_context();
+
+  /// The entries so far, by device; times in µs since the epoch. Empty where nothing was ever recorded.
+  [[nodiscard]] std::vector<std::vector<Event>> entries();
+  /// What was gathered when the live block at `address` was allocated; null if nothing was.
+  [[nodiscard]] Context context_of(const void* address) const;
+
+ private:
+  /// A live block of the arena that was allocated, or freed, while somebody watched.
+  struct Block {
+    Bytes requested{0};
+    void* stream = nullptr;
+    Context context;  ///< of the allocation
+    Context freed;    ///< of the free
+  };
+
+  /// What the calling thread says of all it does.
+  struct Labels {
+    std::string compile_context;
+    std::string user_metadata;
+  };
+
+  void listen_to_upstream();
+  [[nodiscard]] Labels labels() const;
+  void on_upstream(const Event& event);
+  /// Requires: no lock of ours is held.
+  [[nodiscard]] Context gather(RecordContext level) const;
+  /// Tells trackers and, unless it is skipped, writes down. Requires: mutex_ is held.
+  void tell(const Event& event);
+  [[nodiscard]] Event event_of(Event::Action action, c10::DeviceIndex device, const void* address,
+                               const Block& block, const Context& context, const Labels& labels) const;
+  /// What watching_ should be by now. Requires: mutex_ is held.
+  void update_watching();
+
+  Upstream& upstream_;
+  const std::function<void()> watch_;
+  std::atomic<bool> watching_{false};
+  std::atomic<CreateContext> recorder_{nullptr};
+  std::atomic<RecordContext> level_{RecordContext::NEVER};
+  c10::ApproximateClockToUnixTimeConverter clock_;
+
+  std::mutex setting_;  ///< one change of what is recorded at a time; taken before mutex_
+  mutable std::mutex mutex_;
+  bool listening_ = false;  ///< to upstream
+  bool recording_ = false;
+  bool ever_recorded_ = false;
+  std::size_t max_entries_ = 1;
+  std::unordered_set<Event::Action> skipped_;
+  std::vector<Tracker> trackers_;
+  std::map<c10::DeviceIndex, std::deque<Event>> events_;
+  std::map<c10::DeviceIndex, std::vector<Event>> before_;  ///< taken over; their times are converted
+  std::unordered_map<const void*, Block> blocks_;
+};
+
+}  // namespace stowage::plugin

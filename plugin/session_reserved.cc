@@ -1,0 +1,111 @@
+// The guard of reserved memory: with a plan a job never reserves more than it was seen to need without one.
+//
+// What counts is the sum of the arena and of what upstream holds. It is compared with the most that upstream
+// alone held while no plan was followed, under the allocator settings that hold now, or with what tensors
+// held at one time, if that is more: no allocator does with less. The sum is foretold before the arena is
+// mapped, from below, and looked at after every planned iteration. Two things are forgiven: what is left of
+// the switch, and a few iterations of a kind that may yet get a plan beside the others.
+#include <algorithm>
+#include <string>
+
+#include "allocator/backend.h"
+#include "plugin/notice.h"
+#include "plugin/session_state.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint64_t kSharesOfNeed = 100;          // so many parts of the need; one may come on top
+constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or two pages: small jobs are all rounding
+constexpr std::uint64_t kIterationsOfOldTensors = 2;  // since plans came: what lived before them dies
+constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
+constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
+constexpr std::uint64_t kServedWell = 16;  // iterations within the bound: the job has changed since
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+
+std::string in_mib(Bytes bytes) { return std::to_string((bytes.value() + kMib / 2) / kMib) + " MiB"; }
+
+// What the last iteration handed on, for which the plan has places.
+Bytes handed_on(const Plan& plan) {
+  Bytes sum{0};
+  for (const PlanEntry& entry : plan.entries) {
+    if (entry.crosses && entry.offset != kUpstream) sum += entry.rounded;
+  }
+  return sum;
+}
+
+}  // namespace
+
+void Session::State::note_reserved(Bytes upstream_reserved) {
+  const allocator::PlannedAllocator* now = owner.load(std::memory_order_acquire);
+  if (now == nullptr) return;
+  const std::uint64_t sum = (now->committed_bytes() + former.committed() + upstream_reserved).value();
+  for (std::atomic<std::uint64_t>* highest : {&reserved_after, &reserved_in_iteration}) {
+    std::uint64_t before = highest->load(std::memory_order_relaxed);
+    while (before < sum && !highest->compare_exchange_weak(before, sum)) {
+    }
+  }
+}
+
+// What tensors hold outside the arena.
+Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
+  return former.any() ? use.allocated + former.live() : use.allocated;
+}
+
+// The most that may be reserved; nothing where the device does not tell, or no iteration without a plan was
+// seen to its end.
+std::optional<Bytes> Session::State::most_reserved() {
+  if (budget.on() || from_cache || port.upstream_use().peak_reserved.value() == 0) return std::nullopt;
+  Bytes need{0};
+  {
+    const std::lock_guard lock(facts_mutex);
+    if (!planned.empty()) facts.peak_live_seen = std::max(facts.peak_live_seen, planned.back()->peak_bytes());
+    need = std::max({facts.reserved_before, facts.peak_live_before, facts.peak_live_seen});
+  }
+  const Bytes slack =
+      std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, port.arena_page() + port.arena_page()});
+  return need + slack;
+}
+
+bool Session::State::refuse_oversized(const Plan& plan) {
+  const std::optional<Bytes> most = most_reserved();
+  if (!most) return false;
+  const Bytes held = outside_bytes(port.upstream_use());
+  const Bytes stays = held - std::min(held, handed_on(plan));
+  const Bytes sum = allocator::round_up_to(plan.height, port.arena_page()) + stays;
+  if (sum <= *most) return false;
+  give_up_plan(sum, *most);
+  return true;
+}
+
+// At an iteration's end. True if the plan was left. `clean`: every request was the plan's.
+bool Session::State::leave_oversized(bool clean) {
+  const Bytes reserved(reserved_in_iteration.exchange(0));
+  if (++settled_iterations <= kIterationsOfOldTensors) return port.release_upstream_cache(), false;
+  const std::optional<Bytes> most = most_reserved();
+  if (!most || reserved <= *most) return false;
+  note(2, "an iteration reserved " + in_mib(reserved) + ", more than " + in_mib(*most));
+  port.release_upstream_cache();
+  if (background) return false;  // a further plan may mend it
+  if (++oversized_iterations < (clean ? kOversizedClean : kOversized)) return false;
+  const bool changed = settled_iterations > oversized_iterations + kServedWell;
+  if (changed || !std::exchange(left_for_memory, true)) {
+    note(1, "arena and upstream reserve " + in_mib(reserved) + " together and " + in_mib(*most) +
+                " are enough without a plan");
+    back_to_recording();
+  } else {
+    give_up_plan(reserved, *most);
+  }
+  give_back_arena();
+  return true;
+}
+
+void Session::State::give_up_plan(Bytes reserved, Bytes most) {
+  oversized = true;
+  turn_off("with its plan the job would reserve " + in_mib(reserved) + ", and " + in_mib(most) +
+               " are enough without one",
+           true);
+  port.release_upstream_cache();
+}
+
+}  // namespace stowage::plugin

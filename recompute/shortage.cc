@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <utility>
+
+#include "recompute/machine.h"
+#include "recompute/recompute.h"
+
+namespace stowage::recompute {
+namespace {
+
+std::string in_units(std::uint64_t bytes) {
+  constexpr std::uint64_t kKibi = 1u << 10;
+  constexpr std::uint64_t kMebi = 1u << 20;
+  if (bytes < 10 * kMebi) return std::to_string((bytes + kKibi - 1) / kKibi) + " KiB";
+  return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
+}
+
+// Bytes that are there, by why they stay.
+struct Holdings {
+  std::uint64_t pinned = 0;
+  std::uint64_t leaves = 0;
+  std::uint64_t locked = 0;
+  std::uint64_t small = 0;
+  std::uint64_t evictable = 0;
+  std::uint64_t foreign = 0;  ///< in use, or not given when they were asked for
+  std::uint64_t copies = 0;   ///< of what was overwritten, while something evicted starts from it
+
+  std::uint64_t& of(const StorageRecord& record, std::uint64_t smallest) {
+    if (Residency::may_evict(record)) return record.bytes < smallest ? small : evictable;
+    if (record.locks > 0) return locked;
+    return record.pinned || record.may_change() || record.holds > 0 ? pinned : leaves;
+  }
+};
+
+// Each once.
+std::uint64_t copies_for(const StorageRecord& evicted, Place place, std::uint64_t stamp) {
+  std::uint64_t bytes = 0;
+  for (const Ref<Value>& leaf : evicted.leaves) {
+    if (!leaf->kept || !leaf->anchor || std::exchange(leaf->stamp, stamp) == stamp) continue;
+    const c10::Device device = leaf->anchor.device();
+    if (place.covers(static_cast<int>(device.type()), device.index())) bytes += leaf->anchor.nbytes();
+  }
+  return bytes;
+}
+
+// What no allocator of PyTorch's owns (files, NumPy's arrays) is not part of what is held.
+Holdings holdings(Machine& all, Place place) {
+  Holdings held;
+  const std::uint64_t stamp = all.book.next_stamp();
+  all.book.for_each([&](StorageRecord& record) {
+    if (!record.alive()) return;
+    if (record.evicted) return void(held.copies += copies_for(record, place, stamp));
+    const c10::Device device = record.address->device();
+    if (!place.covers(static_cast<int>(device.type()), device.index())) return;
+    if (!owned_by_allocator(*record.address)) return;
+    held.of(record, all.options.smallest.value()) += record.address->nbytes();
+  });
+  all.foreign.for_each_resident(place, [&](const ForeignBuffer& buffer) {
+    (buffer.uses > 0 || buffer.refused ? held.foreign : held.evictable) += buffer.owner.bytes;
+  });
+  return held;
+}
+
+// Names parts of a whole, each no more than what is left of it.
+class Parts {
+ public:
+  explicit Parts(std::uint64_t whole) : left_(whole) {}
+  void add(std::uint64_t bytes, const char* what) {
+    bytes = std::min(bytes, left_);
+    left_ -= bytes;
+    if (bytes > 0) text_ += in_units(bytes) + " " + what + ", ";
+  }
+  void add_rest(const char* what) { add(left_, what); }
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::uint64_t left() const { return left_; }
+
+ private:
+  std::uint64_t left_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string Runtime::explain_shortage(const Shortage& shortage, int device_type, int device_index) {
+  Machine& all = machine();
+  const std::lock_guard<std::recursive_mutex> lock(all.mutex);
+  const Holdings known = holdings(all, {device_type, device_index});
+  const std::uint64_t held = shortage.held.value();
+  const std::uint64_t evictable = std::min(held, known.evictable);
+  Parts parts(held - evictable);
+  parts.add(shortage.idle_arena.value(), "idle in the plan's arena");
+  parts.add(shortage.cached.value(), "free in PyTorch's cache or lost to fragments");
+  parts.add(known.locked, "in use by the running op");
+  parts.add(known.pinned, "parameters and other pinned tensors");
+  parts.add(known.leaves, "that cannot be recomputed");
+  parts.add(known.small, "in small tensors");
+  parts.add(known.foreign, "in registered buffers that their owners use");
+  parts.add(shortage.workspaces.value(), "in cuBLAS workspaces");  // counted by size: tensors come first
+  parts.add(known.copies, "in copies that recomputation starts from");
+  parts.add(static_cast<std::uint64_t>(std::max<std::int64_t>(running_op_bytes(), 0)),
+            "made by the running op so far (outputs, workspace)");
+  parts.add_rest("in other libraries, recomputations under way, tensors that no op has used, and rounding");
+
+  const std::uint64_t limit = shortage.limit.value();
+  const std::uint64_t kept = held - evictable;
+  const bool has_holes = kept + shortage.wanted.value() <= limit;
+  const std::uint64_t needed = (has_holes ? limit : kept) + shortage.wanted.value();
+  return in_units(shortage.wanted.value()) + " more do not fit. Held: " + in_units(held) + ", of these " +
+         parts.text() + in_units(evictable) + " evictable" +
+         (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
+         ". A budget of " + in_units(needed) + " would do at this point.";
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,145 @@
+"""Every command line of README and docs does what it says: it is run here as it stands, or has a reason not to be."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.python.documented import documented, in_text, python_lines
+from tests.python.doors import ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+from stowage import _library, cli  # noqa: E402
+
+TRAIN = """
+import torch
+torch.manual_seed(0)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Sequential(*[m for _ in range(8) for m in (torch.nn.Linear(64, 64), torch.nn.GELU())]).to(device)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for i in range(12):
+    optimizer.zero_grad()
+    model(torch.randn(256, 64, device=device)).square().mean().backward()
+    optimizer.step()
+"""
+# Jobs: Stowage must have planned them.
+JOBS = {"STOWAGE=1 python train.py", "LD_PRELOAD=$(stowage preload) python train.py", "stowage run train.py",
+        "stowage run train.py --my-args", "stowage run --budget 12GiB train.py --my-args",
+        "stowage dryrun --device-memory 80GiB train.py",
+        "stowage run --budget 60% examples/char_gpt.py --iterations 12"}
+# Others, with a word of what they print.
+OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage doctor": "torch", "stowage --version": "built for torch",
+          "stowage replay job.stowtrace": "lower bound", "stowage place problem.csv": "height",
+          "stowage place problem.csv --capacity 80GiB": "height", "stowage place job.stowtrace": "height",
+          "stowage place problem.csv --time-limit 2 --json": '"proved"',
+          "stowage report report.rank0.json report.rank1.json": "rank1", "stowage report 'report.*.json'": "rank1",
+          "stowage report report.json": "rank1"}
+BY_TOOLS = "tools/test runs it"
+BY_PACKAGE = "tests/package does the same"
+BY_WHEEL = "tests/package/test_wheel.py"
+PACKAGES = ("sudo apt-get install g++ libtbb-dev liblpsolve55-dev libsuitesparse-dev flatbuffers-compiler "
+            "libflatbuffers-dev libzstd-dev libcli11-dev nlohmann-json3-dev")
+ELSEWHERE = {
+    PACKAGES: "changes the system; below it is compared with what the build asks for",
+    "tools/demo": BY_TOOLS, "tools/demo --quick": BY_TOOLS, "tools/gpu_check --dry": BY_TOOLS,
+    "tools/test": "runs this test", "tools/test host": "runs this test", "tools/test -k WORD": "runs this test",
+    "tools/test --torch 2.15.0": "sets up another torch, some GB",
+    "cmake --preset asan": "an hour under the sanitizer", "cmake --preset tsan": "an hour under the sanitizer",
+    "cmake -S . -B build-planner -DSTOWAGE_PLANNER_ONLY=ON -DCMAKE_BUILD_TYPE=Release": BY_PACKAGE,
+    "cmake --build build-planner && cmake --install build-planner --prefix PREFIX": BY_PACKAGE,
+    "cmake --install build --component development --prefix PREFIX": BY_PACKAGE,
+    "cmake -S examples/placement -B build-example -DCMAKE_PREFIX_PATH=PREFIX": BY_PACKAGE,
+    "cmake --build build-example && build-example/placement_example examples/placement/buffers.csv": BY_PACKAGE,
+    "pip install .": BY_WHEEL, "pip install --no-build-isolation .": BY_WHEEL,
+    "STOWAGE_PYTHON=/path/to/python pip install .": BY_WHEEL,
+    "STOWAGE=1 STOWAGE_DEVICES=cpu STOWAGE_BUDGET=12MB python use_cache.py ./libspilling_cache.so":
+        "tests/budget/test_evictable.py",
+    "STOWAGE_EVICTION_SEEDS=1000 ctest --test-dir build -R recompute_forced_evictions --timeout 7200": "takes hours",
+    "python tests/compatibility/table.py --write": "writes a page of the documents; tests/compatibility",
+    "stowage run --set max_plans=3": "has no script; test_cli.py",
+}
+PYTHON = {'import stowage; stowage.enable()': "cpu", 'import stowage; stowage.enable(budget="60%")': "cpu",
+          "torch.cuda.memory.change_current_allocator(stowage.pluggable_allocator())": "cuda"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where a reader stands: the commands at hand, a script, a trace, a problem."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "bin").mkdir()
+    for name, start in {"python": "", "stowage": "-m stowage "}.items():
+        (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {sys.executable} {start}"$@"\n')
+        (folder / "bin" / name).chmod(0o755)
+    subprocess.run([sys.executable, ROOT / "tools" / "link_package.py", "--into", folder / "metadata"], check=True)
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    shutil.copy(ROOT / "benchmarks" / "instances" / "zoo" / "lstm.stowtrace", folder / "job.stowtrace")
+    shutil.copy(ROOT / "tests" / "data" / "placement" / "A.1048576.csv", folder / "problem.csv")
+    for rank in (0, 1):
+        report = {"process": {"id": rank, "name": f"rank{rank}"}, "devices": [{"device": "cpu", "state": "planned"}]}
+        (folder / f"report.rank{rank}.json").write_text(json.dumps(report))
+    return folder
+
+
+def environment(folder, **settings: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
+    return kept | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1",
+                   "PYTHONPATH": f"{ROOT / 'python'}:{folder / 'metadata'}", "STOWAGE_PLAN_WAIT_MS": "60000"} | settings
+
+
+def run(folder, command: str, settings: dict[str, str]) -> str:
+    done = subprocess.run(["bash", "-c", command], env=settings, cwd=folder, text=True, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stderr, done.stderr
+    return done.stdout
+
+
+def state_of(report) -> str:
+    return json.loads(report.read_text())["state"]
+
+
+@pytest.mark.parametrize("command", sorted(JOBS))
+def test_a_job_is_planned(folder, command, tmp_path):
+    run(folder, command, environment(folder, STOWAGE_REPORT=str(tmp_path / "of_job.json")))
+    assert state_of(tmp_path / "of_job.json") == "planned"
+
+
+@pytest.mark.parametrize("command", sorted(OTHERS))
+def test_a_command_prints_what_it_is_for(folder, command):
+    assert OTHERS[command] in run(folder, command, environment(folder))
+
+
+@pytest.mark.parametrize("line", sorted(PYTHON))
+def test_a_line_of_python_plans_the_job(folder, line, tmp_path):
+    settings = environment(folder, STOWAGE_REPORT=str(tmp_path / "of_job.json"))
+    if PYTHON[line] == "cuda":
+        rules = _library.find("simulator/env.json")
+        settings = cli.simulator_environment(rules.parent, settings)
+    script = tmp_path / "job.py"
+    script.write_text(f"import torch, stowage\n{line}\n{TRAIN}")
+    run(folder, f"python {script}", settings)
+    assert state_of(tmp_path / "of_job.json") in ("planned", "rescuing")
+
+
+def test_every_documented_command_is_run_or_has_a_reason():
+    told = JOBS | set(OTHERS) | set(ELSEWHERE)
+    found = documented()
+    assert {command: found[command] for command in sorted(set(found) - told)} == {}
+    assert sorted(told - set(found)) == []
+    assert python_lines() == set(PYTHON)
+
+
+def test_the_packages_are_those_that_the_build_looks_for():
+    looked_for = re.findall(r"^needs\((\S+)", (ROOT / "cmake" / "StowageDependencies.cmake").read_text(), re.MULTILINE)
+    assert PACKAGES.split()[3:] == ["g++", *looked_for]
+
+
+def test_what_is_a_command_line_is_found():
+    text = ("Run `stowage run`, or `stowage report a.json`:\n\n    stowage place x.csv   # now\n\n```\nA=$(stowage preload) "
+            "python a.py # b\ntools/demo\n```\n")
+    assert in_text(text) == {"stowage report a.json", "stowage place x.csv", "A=$(stowage preload) python a.py",
+                             "tools/demo"}

@@ -1,0 +1,171 @@
+"""What leaves PyTorch behind the dispatcher's back: how long a tensor stays for it, and what may be evicted meanwhile."""
+
+import copy
+import ctypes
+import gc
+import io
+import pickle
+
+import numpy
+import pytest
+import torch
+
+from stowage._exports import loans
+from tests.recompute import probe
+from tests.recompute.probe import data, evict, is_evicted
+
+pytestmark = pytest.mark.usefixtures("runtime")
+
+
+def _save_safely(tensor):
+    safetensors = pytest.importorskip("safetensors.torch")
+    safetensors.save({"tensor": tensor})
+
+
+_READERS = [lambda t: torch.save(t, io.BytesIO()), lambda t: torch.save({"a": [t]}, io.BytesIO()), lambda t: t.tolist(),
+            pickle.dumps, lambda t: torch.save(t, io.BytesIO(), _use_new_zipfile_serialization=False), _save_safely]
+# These make a tensor of the same storage on the way, which then stays.
+_ALIASING_READERS = [copy.deepcopy, lambda t: t.untyped_storage()[0], lambda t: t.untyped_storage().tolist()]
+
+
+@pytest.mark.parametrize("read", _READERS)
+def test_a_reader_keeps_nothing(read):
+    x = data(300)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    read(y)
+    assert evict(y), "evicted before, evicted again"
+    assert torch.equal(y, before)
+
+
+@pytest.mark.parametrize("read", _READERS + _ALIASING_READERS)
+def test_what_is_computed_from_a_parameter_that_was_read_is_evicted(read):
+    weight = torch.nn.Parameter(data(300))
+    read(weight.detach())
+    out = weight * 2
+    assert evict(out)
+
+
+@pytest.mark.parametrize("lend", [
+    lambda t: t.numpy(), numpy.asarray, lambda t: memoryview(t.numpy()), lambda t: numpy.asarray(t)[::2][1:],
+    lambda t: t.__dlpack__(), lambda t: torch.utils.dlpack.to_dlpack(t), torch.from_dlpack, numpy.from_dlpack,
+    lambda t: torch.from_numpy(t.numpy())])
+def test_while_memory_is_lent_nothing_computed_from_it_is_evicted(lend):
+    x = data(300)
+    out = lend(x)
+    gc.collect()
+    meanwhile = x * 2
+    assert not evict(meanwhile)
+    del out
+    gc.collect()
+    late = x * 2
+    assert evict(late) and not evict(meanwhile)
+
+
+def test_a_write_through_numpy_reaches_no_recipe():
+    x = data(30)
+    y = x.exp()
+    z = y.sin()
+    before = z.clone()
+    assert evict(z)
+    array = y.numpy()
+    array[:] = 0
+    late = y + 1
+    assert not evict(late), "made from memory that others may write"
+    evict(z)
+    assert torch.equal(z, before), "made again from what y was"
+    del array
+    last = y + 1
+    assert evict(last)
+    assert torch.equal(last, torch.ones(30))
+
+
+def _write(address, value):
+    ctypes.cast(address, ctypes.POINTER(ctypes.c_float))[0] = value
+
+
+def test_an_address_that_is_used_at_once_costs_no_recipe():
+    x = data(300)
+    y = x.exp()
+    before = y.clone()
+    evict(y)
+    _write(x.data_ptr(), 1.5)
+    z = x.exp()
+    assert evict(z), "nobody wrote since"
+    assert torch.equal(y, before), "made from what x was before its address was told"
+    assert z[0] == torch.exp(torch.tensor(1.5))
+
+
+def test_a_later_write_to_an_address_is_found_at_the_next_use():
+    x = data(300)
+    address = x.data_ptr()
+    y = x.exp()
+    _write(address, 1.5)
+    z = x.exp()
+    assert not evict(y) and not evict(z)
+    assert z[0] == torch.exp(torch.tensor(1.5)) and y[0] != z[0]
+
+
+def test_a_later_write_to_an_address_is_an_error_where_bytes_would_be_wrong():
+    x = data(300)
+    address = x.data_ptr()
+    y = x.exp()
+    assert evict(y)
+    _write(address, 1.5)
+    with pytest.raises(RuntimeError, match="data_ptr"):
+        y + 1
+    probe.library.probe_end_iteration()
+    z = x.exp()
+    assert not evict(z)
+    del y
+
+
+def test_an_op_may_write_what_has_an_address():
+    x = data(300)
+    x.data_ptr()
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    x.mul_(2)
+    assert torch.equal(y, before)
+    assert evict(x.exp())
+
+
+def test_a_loan_is_known_to_the_next_runtime():
+    x = data(300)
+    array = x.numpy()
+    probe.library.probe_uninstall()
+    loans.forget_runtime()
+    with probe.installed():
+        out = x.exp()
+        assert not evict(out)
+        del array
+        assert evict(x.exp())
+
+
+def test_a_storage_that_is_resized_is_followed():
+    """As FSDP does with the parameters that it gathers: freed after use, made again before the next."""
+    weight = data(300)
+    start = weight.clone()
+    out = weight * 2
+    before = out.clone()
+    storage = weight.untyped_storage()
+    assert evict(out)
+    storage.resize_(0)
+    assert torch.equal(out, before)
+    storage.resize_(1200)
+    weight.copy_(start)
+    again = weight * 2
+    assert evict(again)
+    assert torch.equal(again, before)
+
+
+def test_a_write_into_a_storage_is_followed():
+    x = data(300)
+    y = x.exp()
+    before = y.clone()
+    assert evict(y)
+    x.untyped_storage()[3] = 64
+    assert torch.equal(y, before)
+    assert evict(x.exp())

@@ -1,0 +1,39 @@
+"""Runs jobs of tests/reserved/jobs.py in processes of their own, on the simulated device or the CPU."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from tests.plugin.cuda import simulated_job
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SETTINGS = {
+    "native": {},
+    "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    "stowage": {"STOWAGE": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"},
+}
+
+
+@dataclass
+class Outcome:
+    reserved: int  # bytes, the most in the last third of the iterations; 0 on the CPU
+    allocated: int  # bytes of tensors, likewise
+    digest: str  # of losses and parameters
+    report: dict  # Stowage's; empty without it
+    errors: str  # standard error
+
+
+def run(job: str, setting: str, device: str = "cuda", iterations: int = 60, small: bool = False, **extra: str) -> Outcome:
+    """Raises RuntimeError with the job's output if it fails."""
+    environment = simulated_job.environment() if device == "cuda" else {
+        key: value for key, value in os.environ.items() if not key.startswith(("STOWAGE", "PYTORCH_"))}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python"), "RESERVED_SMALL": str(int(small))}
+    environment |= SETTINGS[setting] | extra
+    done = subprocess.run([sys.executable, str(ROOT / "tests/reserved/jobs.py"), job, device, str(iterations)],
+                          env=environment, cwd=ROOT, text=True, capture_output=True, timeout=600)
+    if done.returncode != 0:
+        raise RuntimeError(f"{job} under {setting} on {device}: exit status {done.returncode}: {done.stderr[-2000:]}")
+    return Outcome(**json.loads(done.stdout.splitlines()[-1]), errors=done.stderr)
