@@ -23,6 +23,12 @@ struct Segment {
   [[nodiscard]] Bytes bytes() const { return Bytes(end - begin); }
 };
 
+/// When an arena takes memory for its segments.
+enum class Backing : std::uint8_t {
+  kNow,   ///< as they are put in service
+  kOnUse  ///< with commit(), where the backend can back a part; else as kNow
+};
+
 class Arena {
  public:
   virtual ~Arena() = default;
@@ -40,8 +46,8 @@ class Arena {
   [[nodiscard]] virtual Bytes committed() const noexcept = 0;
   /// All segments, in order of offset, without a gap. At most a few hundred for each growth.
   [[nodiscard]] virtual std::vector<Segment> segments() const = 0;
-  /// Puts at least [0, bytes) in service; what is new is committed. All or nothing. Error: kOutOfMemory
-  /// (device full, or beyond reserved()).
+  /// Puts at least [0, bytes) in service; what is new is committed if the arena was made so (Backing). All or
+  /// nothing. Error: kOutOfMemory (device full, or beyond reserved()).
   virtual Status grow(Bytes bytes) = 0;
   /// Gives the memory of the `index`-th segment back, content and all. Waits for the device. False, and
   /// nothing happens: it has none, or the backend cannot give back a part.

@@ -92,7 +92,8 @@ template <Backend B>
 class BackendArena final : public Arena {
  public:
   /// Takes over `range`, which `backend` has reserved.
-  BackendArena(B backend, AddressRange range) : backend_(std::move(backend)), range_(range) {}
+  BackendArena(B backend, AddressRange range, Backing backing)
+      : backend_(std::move(backend)), range_(range), commits_(!B::kGrows || backing == Backing::kNow) {}
   ~BackendArena() override {
     drop_from(0);
     backend_.release(range_);
@@ -117,6 +118,7 @@ class BackendArena final : public Arena {
     while (mapped() < target) {
       const std::uint64_t begin = mapped().value();
       segments_.push_back({begin, std::min(begin + size.value(), target.value()), false});
+      if (!commits_) continue;
       Status done = commit(segments_.size() - 1);
       if (done.ok()) continue;
       drop_from(before);
@@ -165,20 +167,22 @@ class BackendArena final : public Arena {
 
   B backend_;
   AddressRange range_;
+  bool commits_;  ///< memory for what comes in service
   Bytes committed_{0};
   std::vector<Segment> segments_;
 };
 
-/// An arena of at least `reserved` bytes of addresses, the first `mapped` of them backed; both are rounded
-/// up. Where the backend cannot grow, the arena has `mapped` bytes and no more, whatever `reserved` is.
-/// Requires: mapped <= reserved. Errors: those of the backend; nothing is left behind then.
+/// An arena of at least `reserved` bytes of addresses, the first `mapped` of them in service; both are
+/// rounded up. Where the backend cannot grow, the arena has `mapped` bytes and no more, whatever `reserved`
+/// is. Requires: mapped <= reserved. Errors: those of the backend; nothing is left behind then.
 template <Backend B>
-Result<std::unique_ptr<Arena>> make_arena(B backend, Bytes reserved, Bytes mapped) {
+Result<std::unique_ptr<Arena>> make_arena(B backend, Bytes reserved, Bytes mapped,
+                                          Backing backing = Backing::kNow) {
   STOWAGE_CHECK(mapped <= reserved, "an arena cannot map more than it reserves");
   const Bytes wanted = round_up_to(B::kGrows ? reserved : mapped, backend.granularity());
   Result<AddressRange> range = backend.reserve(wanted);
   if (!range.ok()) return range.error();
-  auto arena = std::make_unique<BackendArena<B>>(std::move(backend), *range);
+  auto arena = std::make_unique<BackendArena<B>>(std::move(backend), *range, backing);
   if (Status grown = arena->grow(mapped); !grown.ok()) return grown.error();
   return std::unique_ptr<Arena>(std::move(arena));
 }

@@ -47,6 +47,16 @@ bool IdleSegments::commit_for(std::uint64_t begin, std::uint64_t end, Layout& la
   return any;
 }
 
+Bytes IdleSegments::lacking(std::uint64_t begin, std::uint64_t end) const {
+  if (idle_.empty() || device_full_) return Bytes(0);
+  const std::vector<Segment> segments = arena_.segments();
+  Bytes sum{0};
+  for (const std::size_t index : idle_) {
+    if (segments[index].end > begin && segments[index].begin < end) sum += segments[index].bytes();
+  }
+  return sum;
+}
+
 Status IdleSegments::commit(std::size_t position, Layout& layout) {
   const std::size_t index = idle_[position];
   if (Status done = arena_.commit(index); !done.ok()) return done;
@@ -56,14 +66,19 @@ Status IdleSegments::commit(std::size_t position, Layout& layout) {
   return {};
 }
 
-void IdleSegments::take_out(Offset from, const std::vector<Plan>& plans, Layout& layout) {
+void IdleSegments::take_out(Offset from, Bytes most, const std::vector<Plan>& plans, Layout& layout) {
   std::vector<Segment> segments = arena_.segments();
   const std::vector<bool> used = in_use(segments, layout);
   std::vector<std::size_t> idle;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    segments[i].committed &= used[i] || segments[i].begin < from.value();
+  Bytes taken{0};
+  for (std::size_t i = segments.size(); i-- > 0;) {
+    if (segments[i].committed && !used[i] && segments[i].begin >= from.value() && taken < most) {
+      segments[i].committed = false;
+      taken += segments[i].bytes();
+    }
     if (!segments[i].committed) idle.push_back(i);
   }
+  std::reverse(idle.begin(), idle.end());
   layout = Layout(plans, segments, &layout);
   idle_ = std::move(idle);
 }

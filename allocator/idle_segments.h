@@ -33,9 +33,12 @@ class IdleSegments {
   /// True if [begin, end) lacked memory and has some now. Once the device has none, false until on_mark().
   bool commit_for(std::uint64_t begin, std::uint64_t end, Layout& layout);
   void on_mark() noexcept { device_full_ = false; }
+  /// What commit_for() would take of the device.
+  [[nodiscard]] Bytes lacking(std::uint64_t begin, std::uint64_t end) const;
   /// Makes `layout`, which is that of `plans`, anew so that it gives out nothing in segments from `from` on
-  /// where nothing is live now. Throws std::bad_alloc, and nothing has changed then.
-  void take_out(Offset from, const std::vector<Plan>& plans, Layout& layout);
+  /// where nothing is live now: the highest of them, until they are `most` bytes or more. Throws
+  /// std::bad_alloc, and nothing has changed then.
+  void take_out(Offset from, Bytes most, const std::vector<Plan>& plans, Layout& layout);
   /// Gives back the memory of what was taken out.
   void give_back() noexcept;
   /// Puts what the arena could not give back in service again. The bytes that went.

@@ -313,13 +313,13 @@ Status PlannedAllocator::replace_plans(std::vector<Plan> plans) try {
   return out_of_host_memory();
 }
 
-Bytes PlannedAllocator::decommit_idle(Offset from) try {
+Bytes PlannedAllocator::decommit_idle(Offset from, Bytes most) try {
   State& state = *state_;
   const std::lock_guard changing(state.idle.changing());
   {
     const std::lock_guard guard(hot_.lock);
     state.update_cursor();
-    state.idle.take_out(from, state.plans, hot_.layout);
+    state.idle.take_out(from, most, state.plans, hot_.layout);
     state.follow_cursor();
   }
   state.idle.give_back();
@@ -333,6 +333,13 @@ Status PlannedAllocator::commit_all() {
   const std::lock_guard changing(state_->idle.changing());
   const std::lock_guard guard(hot_.lock);
   return state_->idle.commit_all(hot_.layout);
+}
+
+Bytes PlannedAllocator::lacking(Bytes bytes, StreamId stream) const {
+  const std::lock_guard guard(hot_.lock);
+  const HotEntry& entry = *hot_.next;
+  if (entry.bytes != round_up(bytes).value() || entry.slot.stream != stream) return Bytes(0);
+  return state_->idle.lacking(entry.slot.offset, entry.slot.offset + entry.bytes);
 }
 
 Bytes PlannedAllocator::committed_bytes() const noexcept { return state_->idle.committed(); }

@@ -85,12 +85,15 @@ class PlannedAllocator {
   /// nothing can become live there. `work` calls no member.
   void visit_free(Bytes mapped, const std::function<void(std::uint64_t begin, std::uint64_t end)>& work);
   /// Gives the memory of every segment of the arena that begins at `from` or above and in which nothing is
-  /// live back to the device, which it waits for; how much that was. A planned request that needs such a
+  /// live back to the device, which it waits for; of many only the highest, `most` bytes or a segment more.
+  /// How much that was. A planned request that needs such a
   /// segment takes new memory for it; where the device has none, it and all others till the next mark are
   /// misses. Not while a graph is being captured. Takes milliseconds.
-  Bytes decommit_idle(Offset from = Offset(0));
+  Bytes decommit_idle(Offset from = Offset(0), Bytes most = Bytes::max());
   /// Takes new memory for all segments that have none. Error: kOutOfMemory; some may have got theirs.
   Status commit_all();
+  /// Bytes that the device will be asked for if the next request is one of so many and as the plan says.
+  [[nodiscard]] Bytes lacking(Bytes bytes, StreamId stream) const;
   /// Bytes of the arena that are backed by memory. Counted, without a lock.
   [[nodiscard]] Bytes committed_bytes() const noexcept;
   /// The live block that begins at `address`, unless it is freed already.

@@ -30,8 +30,8 @@ class DevicePort {
  public:
   virtual ~DevicePort() = default;
   virtual TraceInfo describe() = 0;
-  /// An arena with `bytes` mapped. Error: kOutOfMemory when the device has not so much left.
-  virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) = 0;
+  /// An arena with `bytes` in service. Error: kOutOfMemory when the device has not so much left.
+  virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) = 0;
   /// What an arena's memory is mapped in.
   virtual Bytes arena_page() = 0;
   /// Where the arenas' blocks are counted, if anybody wants to know; outlives the arenas.
@@ -45,11 +45,16 @@ class DevicePort {
   /// plan serves. Where upstream refused memory, it may see to it that every such iteration begins alike and
   /// so evicts alike.
   virtual void even_out(bool /*evicted*/, bool /*planned*/) {}
-  /// The session gave up and is off: nothing of it may cost the job anything from now on, and upstream's
-  /// settings are to be the user's again, unless the job needs less memory under those it was recorded with
-  /// (`as_recorded`). May synchronise.
-  virtual void stay_out(bool /*as_recorded*/) {}
+  /// The session gave up and is off: nothing of it may cost the job anything from now on. Upstream's settings
+  /// stay as they were while it recorded, since what lies in its memory does. May synchronise.
+  virtual void stay_out() {}
   virtual UpstreamUse upstream_use() = 0;
+  /// What upstream would take from the device for a request of `bytes` on `stream`, or more than that. May be
+  /// slow.
+  virtual Bytes upstream_growth(Bytes bytes, StreamId /*stream*/) {
+    const UpstreamUse use = upstream_use();
+    return use.reserved - use.allocated < bytes ? bytes : Bytes(0);
+  }
   /// Told of every block of the arena after Session::watch_blocks(true): an allocation once the address is
   /// given, a free before another can get it. Where a free was requested earlier, its completion comes
   /// without `bytes` and `stream`.

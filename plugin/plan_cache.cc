@@ -55,4 +55,9 @@ Status store_plan(const std::string& folder, const TraceInfo& info, const Plan& 
   return save_plan(plan, path);
 }
 
+void forget_plan(const std::string& folder, const TraceInfo& info, const Plan& plan) {
+  std::error_code ignored;
+  std::filesystem::remove(path_of(folder, info.device, plan.fingerprint), ignored);
+}
+
 }  // namespace stowage::plugin

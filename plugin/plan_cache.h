@@ -21,4 +21,7 @@ Result<std::optional<Plan>> find_plan(const std::string& folder, const Trace& tr
 /// Keeps `plan`, unless a file of its name is there: one that could be used would have been. Error: kIo.
 Status store_plan(const std::string& folder, const TraceInfo& info, const Plan& plan);
 
+/// Removes what store_plan kept for the iterations of `plan`, which turned out not to be worth following.
+void forget_plan(const std::string& folder, const TraceInfo& info, const Plan& plan);
+
 }  // namespace stowage::plugin

@@ -41,10 +41,11 @@ class RetirableArena final : public allocator::Arena {
     if (!arena_) return gone();
     const Bytes before = arena_->mapped();
     const Bytes after = std::max(allocator::round_up_to(bytes, page_), before);
+    const Bytes committed = arena_->committed();
     const Bytes counted = charged();
     if (!charge(counted + (after - before))) return no_room();
     Status grown = arena_->grow(bytes);
-    uncharge(counted + (arena_->mapped() - before));
+    uncharge(counted + (arena_->committed() - committed));
     return grown;
   }
   bool decommit(std::size_t index) noexcept override {

@@ -58,6 +58,7 @@ Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& 
       forked(hot.forked),
       watch_period(hot.watch_period),
       history(hot.history),
+      thin(hot.thin),
       uses(hot.uses),
       plans(std::move(source)) {}
 
@@ -87,6 +88,8 @@ Session::~Session() {
   if (state.uses.any_waiting() &&
       state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
     state.complete_frees();
+  if (planned != nullptr && state.thin.load(std::memory_order_relaxed))
+    state.make_room_for_arena(*planned, bytes, stream);
   void* const address = settling == nullptr ? planned->allocate(bytes, stream)
                                             : state.allocate_settling(*settling, bytes, stream);
   if (address == nullptr) return nullptr;
@@ -292,7 +295,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (!loud) return;
   if (rescues) return begin_rescuing(reason);
   try {
-    port.stay_out(oversized);
+    port.stay_out();
   } catch (const std::exception& error) {
     note(1, std::string("upstream's cache was not released: ") + error.what());
   }

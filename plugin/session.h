@@ -44,6 +44,10 @@ class Session {
     return planned->allocate(bytes, stream);
   }
   void on_upstream_alloc(void* address, Bytes bytes, StreamId stream);
+  /// Upstream is about to be asked for `bytes`, off the plan: where arena and upstream would then hold more
+  /// than the job was seen to need, idle memory of the arena goes back to the device first, which is waited
+  /// for.
+  void before_upstream_alloc(Bytes bytes, StreamId stream);
   /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted
   /// here).
   bool free(void* address);

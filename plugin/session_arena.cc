@@ -16,20 +16,23 @@ namespace {
 constexpr std::uint64_t kSettlingMarks = 3;  // iterations, then the arena does not fit
 
 // The bytes are counted before they are mapped; none, where there is no room yet and none are taken yet.
-Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes height) {
+Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes height,
+                                                      allocator::Backing backing) {
   Ledger* const ledger = port.ledger();
   const Bytes whole = allocator::round_up_to(height, port.arena_page());
   const Bytes charged = ledger == nullptr || ledger->try_take_arena(whole) ? whole : Bytes(0);
   if (charged.value() == 0 && !port.commits_on_touch())
     return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
-  Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(height);
+  Result<std::unique_ptr<allocator::Arena>> mapped = port.map_arena(height, backing);
   const bool as_counted = mapped.ok() && (*mapped)->mapped() == whole;
   if (!as_counted && ledger != nullptr) ledger->give_arena(charged);
   if (!mapped.ok()) return mapped.error();
   if (!as_counted && ledger != nullptr)
     return Error{ErrorCode::kInternal,
                  "the arena was mapped in other pages than the device's; please report this"};
-  return std::make_unique<RetirableArena>(std::move(*mapped), ledger, port.arena_page(), charged);
+  const Bytes counted = std::min(charged, (*mapped)->committed());
+  if (ledger != nullptr) ledger->give_arena(charged - counted);
+  return std::make_unique<RetirableArena>(std::move(*mapped), ledger, port.arena_page(), counted);
 }
 
 }  // namespace
@@ -46,13 +49,17 @@ Status Session::State::serve(const Plan& plan) {
   if (Status apart = allocator::StreamRegions().admit({plan}); !apart) return apart;
   if (settings.fault == Fault::kArena)
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
-  Result<std::unique_ptr<RetirableArena>> retirable = map_retirable(port, plan.height);
+  // Memory comes as the job uses it, while upstream's goes: never both at once.
+  const bool on_use = !budget.on() && !port.commits_on_touch();
+  Result<std::unique_ptr<RetirableArena>> retirable =
+      map_retirable(port, plan.height, on_use ? allocator::Backing::kOnUse : allocator::Backing::kNow);
   if (!retirable) return retirable.error();
   arena = retirable->get();
   parts.begin(*arena);
   planned.push_back(std::make_unique<allocator::PlannedAllocator>(
       std::move(*retirable), std::vector<Plan>{plan}, port.arena_counters()));
   planned.back()->set_outside_bytes(outside_bytes(port.upstream_use()));
+  thin.store(arena->committed() < arena->mapped(), std::memory_order_relaxed);
   owner.store(planned.back().get(), std::memory_order_release);
   return {};
 }
@@ -171,6 +178,7 @@ void Session::State::give_back_arena() {
 void Session::State::give_back_idle() {
   if (budget.on() && port.commits_on_touch()) return;
   planned.back()->decommit_idle();
+  thin.store(true, std::memory_order_relaxed);
 }
 
 // For a plan that needs an arena of its own, while tensors of the old plan live in the present one.

@@ -37,12 +37,13 @@ class WatchBit {
 };
 
 struct SessionHot {
-  static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4;
+  static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4, kThin = 8;
 
   /// An allocation has to do with more than the plan.
   [[nodiscard]] bool allocation_is_watched() const noexcept {
     return recording.load(std::memory_order_acquire) != nullptr ||
-           (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory)) != 0 || uses.any_waiting();
+           (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory | kThin)) != 0 ||
+           uses.any_waiting();
   }
   /// A free has to do with more than the arena.
   [[nodiscard]] bool free_is_watched() const noexcept {
@@ -58,6 +59,7 @@ struct SessionHot {
   WatchBit forked{watched, kForked};
   WatchBit watch_period{watched, kPeriod};  ///< no optimizer or user has marked yet
   WatchBit history{watched, kHistory};      ///< somebody wants to hear of every block (DevicePort::on_block)
+  WatchBit thin{watched, kThin};            ///< the arena lacks memory that the plan may want
   StreamUses uses;
 };
 

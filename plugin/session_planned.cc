@@ -65,7 +65,8 @@ void Session::State::end_iteration() {
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");
   // Where the arena went without memory, upstream may be what has it now.
-  if (missed != 0 && planned.back()->committed_bytes() < arena->mapped()) port.release_upstream_cache();
+  if (missed != 0 && planned.back()->committed_bytes() < arena->mapped()) release_upstream();
+  if (is_strained(missed == 0)) return back_to_recording();
   if (leave_oversized(missed == 0)) return;
   take_background_plan(std::chrono::milliseconds(0));
   take_improved_plan();
@@ -82,7 +83,7 @@ void Session::State::begin_learning() {
   learn_left = kFirstLearning;
   learn_next = kFirstLearning;
   marks_in_iteration = diverged_marks = 0;
-  settled_iterations = oversized_iterations = 0;
+  settled_iterations = oversized_iterations = strain = 0;
   diverged_streak = requests_at_mark = 0;
   requests_before = requests_at_mark = requests(planned.back()->counts());
 }
@@ -145,6 +146,7 @@ void Session::State::take_background_plan(std::chrono::milliseconds wait) {
     learning_over = true;
     return;
   }
+  thin.store(now.committed_bytes() < arena->mapped(), std::memory_order_relaxed);
   known_plans.push_back(**made);
   note_plan(**made, false);
   note(1,
@@ -184,6 +186,7 @@ void Session::State::take_improved_plan() {
   first_active = known_plans.size() - 1;
   note_plan(**made, true);
   planned.back()->decommit_idle(Offset((*made)->height.value()));
+  thin.store(true, std::memory_order_relaxed);
   settled_iterations = 0;
   note(1, "a lower placement is used: " + std::to_string((*made)->height.value()) + " bytes");
 }
@@ -209,6 +212,7 @@ void Session::State::back_to_recording() {
   budget.schedule().hold(false);
   if (scheduled.exchange(false) && !budget.schedule().is_steady()) budget.schedule().stop();
   state.store(SessionState::kRecording, std::memory_order_release);
+  if (!budget.on()) give_back_arena();
   start_recording();
 }
 

@@ -109,6 +109,7 @@ void Session::State::begin_planning() {
     facts.trace = trace;
   }
   if (trace->steady) note_peak_before(*trace, trace->steady->begin, trace->steady->end);
+  note_modelled(*trace);
   planner::PlanOptions options;
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
@@ -133,10 +134,10 @@ void Session::State::planning_mark() {
   if (!made) return note_before();
   if (!made->ok()) return fail(made->error());
   from_cache = false;
-  if (!settings.plan_cache.empty()) {
-    if (Status saved = store_plan(settings.plan_cache, info, **made); !saved) warn(saved.error().message);
-  }
   adopt(std::move(**made));
+  if (settings.plan_cache.empty() || state.load(std::memory_order_relaxed) != SessionState::kPlanned) return;
+  if (Status saved = store_plan(settings.plan_cache, info, known_plans.back()); !saved)
+    warn(saved.error().message);
 }
 
 bool Session::State::adopt_cached_plan() {
@@ -167,7 +168,7 @@ bool Session::State::adopt_cached_plan() {
 void Session::State::adopt(Plan plan) {
   if (Status valid = plan.validate(); !valid) return fail(valid.error());
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
-  port.release_upstream_cache();
+  release_upstream();
   if (refuse_plan(plan) || refuse_oversized(plan)) return;
   if (Status served = serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);

@@ -10,7 +10,9 @@
 
 #include "allocator/backend.h"
 #include "plugin/notice.h"
+#include "plugin/plan_cache.h"
 #include "plugin/session_state.h"
+#include "replay/caching_replay.h"
 
 namespace stowage::plugin {
 namespace {
@@ -21,6 +23,7 @@ constexpr std::uint64_t kIterationsOfOldTensors = 2;  // since plans came: what 
 constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
 constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;  // iterations within the bound: the job has changed since
+constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
 std::string in_mib(Bytes bytes) { return std::to_string((bytes.value() + kMib / 2) / kMib) + " MiB"; }
@@ -52,6 +55,19 @@ Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
   return former.any() ? use.allocated + former.live() : use.allocated;
 }
 
+// Where the trace has all of the job, its need is that of the better of PyTorch's allocators: optimizer state
+// lies apart while Stowage records, which may take more, and the job may run with the other one without it.
+void Session::State::note_modelled(const Trace& trace) {
+  using replay::CachingModel;
+  if (budget.on() || info.device != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
+  const auto fixed = replay::replay_caching(trace, CachingModel::Segments::kFixed);
+  const auto expandable = replay::replay_caching(trace, CachingModel::Segments::kExpandable);
+  if (!fixed || !expandable) return;
+  const Bytes better = std::min(fixed->reserved, expandable->reserved);
+  const std::lock_guard lock(facts_mutex);
+  facts.recording_excess = facts.reserved_before - std::min(facts.reserved_before, better);
+}
+
 // The most that may be reserved; nothing where the device does not tell, or no iteration without a plan was
 // seen to its end.
 std::optional<Bytes> Session::State::most_reserved() {
@@ -60,7 +76,8 @@ std::optional<Bytes> Session::State::most_reserved() {
   {
     const std::lock_guard lock(facts_mutex);
     if (!planned.empty()) facts.peak_live_seen = std::max(facts.peak_live_seen, planned.back()->peak_bytes());
-    need = std::max({facts.reserved_before, facts.peak_live_before, facts.peak_live_seen});
+    need = std::max(
+        {facts.reserved_before - facts.recording_excess, facts.peak_live_before, facts.peak_live_seen});
   }
   const Bytes slack =
       std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, port.arena_page() + port.arena_page()});
@@ -81,13 +98,14 @@ bool Session::State::refuse_oversized(const Plan& plan) {
 // At an iteration's end. True if the plan was left. `clean`: every request was the plan's.
 bool Session::State::leave_oversized(bool clean) {
   const Bytes reserved(reserved_in_iteration.exchange(0));
-  if (++settled_iterations <= kIterationsOfOldTensors) return port.release_upstream_cache(), false;
+  if (++settled_iterations <= kIterationsOfOldTensors) return release_upstream(), false;
   const std::optional<Bytes> most = most_reserved();
   if (!most || reserved <= *most) return false;
   note(2, "an iteration reserved " + in_mib(reserved) + ", more than " + in_mib(*most));
-  port.release_upstream_cache();
+  release_upstream();
   if (background) return false;  // a further plan may mend it
   if (++oversized_iterations < (clean ? kOversizedClean : kOversized)) return false;
+  forget_cached_plan();
   const bool changed = settled_iterations > oversized_iterations + kServedWell;
   if (changed || !std::exchange(left_for_memory, true)) {
     note(1, "arena and upstream reserve " + in_mib(reserved) + " together and " + in_mib(*most) +
@@ -100,8 +118,12 @@ bool Session::State::leave_oversized(bool clean) {
   return true;
 }
 
+// The next run of the job had better not begin with it.
+void Session::State::forget_cached_plan() {
+  if (!settings.plan_cache.empty()) forget_plan(settings.plan_cache, info, known_plans[first_active]);
+}
+
 void Session::State::give_up_plan(Bytes reserved, Bytes most) {
-  oversized = true;
   turn_off("with its plan the job would reserve " + in_mib(reserved) + ", and " + in_mib(most) +
                " are enough without one",
            true);

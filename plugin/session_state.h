@@ -38,8 +38,9 @@ struct Facts {
   std::uint64_t dropped_events = 0;
   Bytes peak_live_before{0};
   Bytes reserved_before{0};
-  Bytes peak_live_seen{0};                ///< in arena and upstream together, under a plan
-  std::vector<Plan> plans;                ///< in use, without their entries
+  Bytes recording_excess{0};  ///< of `reserved_before`, what PyTorch's allocator alone would not have taken
+  Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
+  std::vector<Plan> plans;    ///< in use, without their entries
   std::vector<std::size_t> plan_entries;  ///< how many each has
   std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
 };
@@ -61,6 +62,7 @@ struct Session::State {
   WatchBit& forked;
   WatchBit& watch_period;
   WatchBit& history;
+  WatchBit& thin;
   StreamUses& uses;
 
   // ---- other shared data
@@ -77,6 +79,8 @@ struct Session::State {
   PeakWatch peaks;
   std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
   std::atomic<std::uint64_t> reserved_in_iteration{0};  ///< the same since the last iteration ended
+  std::atomic<std::uint64_t> unreleasable{0};  ///< bytes that upstream kept when its cache was last released
+  std::atomic<std::uint64_t> arena_gaps{0};    ///< times that idle memory of the arena made way for upstream
 
   // ---- the conductor's
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -109,8 +113,10 @@ struct Session::State {
   std::uint64_t diverged_streak = 0;
   std::uint64_t settled_iterations = 0;    ///< since plans came or went
   std::uint64_t oversized_iterations = 0;  ///< of these, those that reserved more than the job needs
+  std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
+  std::uint64_t gaps_before = 0;           ///< `arena_gaps` when the last iteration ended
+  Bytes committed_before{0};               ///< of the arena, when the last iteration ended
   bool left_for_memory = false;            ///< a plan was left for that once
-  bool oversized = false;                  ///< it is off since its plan would reserve more than the job needs
   bool from_cache = false;                 ///< the plan in use is of an earlier run, which has looked at it
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
@@ -165,10 +171,18 @@ struct Session::State {
   // session_reserved.cc
   void note_reserved(Bytes upstream_reserved);
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
+  void note_modelled(const Trace& trace);
   std::optional<Bytes> most_reserved();
   bool refuse_oversized(const Plan& plan);
   bool leave_oversized(bool clean);
+  void forget_cached_plan();
   void give_up_plan(Bytes reserved, Bytes most);
+  // session_room.cc
+  void release_upstream();
+  void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
+  void make_room_for_upstream(Bytes bytes, StreamId stream);
+  void give_up_idle(Bytes wanted);
+  bool is_strained(bool clean);
   // session_recording.cc
   void start_recording();
   void stop_recording();

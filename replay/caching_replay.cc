@@ -1,10 +1,11 @@
 // A whole job through the model of PyTorch's allocator, as PyTorch would have served it from its first
 // allocation on.
+#include "replay/caching_replay.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "replay/replayer.h"
 #include "replay/steady_events.h"
 
 namespace stowage::replay {
@@ -91,6 +92,11 @@ class CachingReplay {
 };
 
 }  // namespace
+
+double Figures::fragmentation() const {
+  if (reserved.value() == 0 || peak_live >= reserved) return 0;
+  return 1.0 - static_cast<double>(peak_live.value()) / static_cast<double>(reserved.value());
+}
 
 std::optional<Figures> replay_caching(const Trace& trace, CachingModel::Segments segments) {
   if (!trace.from_first_allocation) return std::nullopt;

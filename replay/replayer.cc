@@ -40,11 +40,6 @@ Bytes outside_bytes(const Trace& trace) {
 
 }  // namespace
 
-double Figures::fragmentation() const {
-  if (reserved.value() == 0 || peak_live >= reserved) return 0;
-  return 1.0 - static_cast<double>(peak_live.value()) / static_cast<double>(reserved.value());
-}
-
 Result<PlannedReplay> replay_planned(const Trace& trace, const Plan& plan, std::uint32_t iterations) {
   auto steady = steady_events(trace);
   if (!steady) return steady.error();

@@ -3,13 +3,14 @@
 // Under a budget the heap gives large blocks back to the system at once, so that the process's resident size
 // follows what tensors hold; taking them anew would cost a page fault for every 4 KiB. What is kept here
 // stays in the ledger, and is given up first when room is needed. Thread safety: every member, from any
-// thread; one mutex, under which nothing else is called.
+// thread; one mutex, under which nothing else is called. A forked child allocates through it, too.
 #pragma once
 
 #include <cstddef>
 #include <mutex>
 #include <vector>
 
+#include "core/fork.h"
 #include "core/units.h"
 
 namespace stowage::plugin {
@@ -25,6 +26,8 @@ class BlockCache {
   /// The block that was kept longest, which is the caller's now; null: there is none.
   void* oldest() noexcept;
   [[nodiscard]] Bytes bytes() const noexcept;
+  /// Its lock is free in a forked child. Requires: the cache lives as long as the process.
+  void hold_over_forks() { stowage::hold_over_forks(mutex_); }
 
  private:
   struct Block {

@@ -54,11 +54,12 @@ TraceInfo CpuPort::describe() {
   return info;
 }
 
-Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes) {
+Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes, allocator::Backing backing) {
   // Room in addresses for the plans of further kinds of iteration; without it the arena cannot grow, no more.
-  auto roomy = allocator::make_arena(allocator::HostBackend{}, std::max(bytes, host_memory()), bytes);
+  auto roomy =
+      allocator::make_arena(allocator::HostBackend{}, std::max(bytes, host_memory()), bytes, backing);
   if (roomy.ok()) return roomy;
-  return allocator::make_arena(allocator::HostBackend{}, bytes, bytes);
+  return allocator::make_arena(allocator::HostBackend{}, bytes, bytes, backing);
 }
 
 Bytes CpuPort::arena_page() { return allocator::HostBackend{}.granularity(); }

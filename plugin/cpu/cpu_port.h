@@ -17,10 +17,13 @@ namespace stowage::plugin {
 class CpuPort final : public DevicePort {
  public:
   /// `job`: the job's name for traces; "" takes the process's command line. `free`: upstream's deleter.
-  CpuPort(std::string job, void (*free)(void*)) : job_(std::move(job)), free_(free) {}
+  /// Requires: it lives as long as the process.
+  CpuPort(std::string job, void (*free)(void*)) : job_(std::move(job)), free_(free) {
+    kept_.hold_over_forks();
+  }
 
   TraceInfo describe() override;
-  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
+  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override;
   Bytes arena_page() override;
   void release_upstream_cache() override;
   UpstreamUse upstream_use() override;

@@ -229,6 +229,7 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStrea
 
 c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id,
                                             const void* caller) {
+  if (id != StreamTable::kNone) device->session.before_upstream_alloc(Bytes{bytes}, id);
   c10::DataPtr data = within_budget(*device, bytes, c10::cuda::getCurrentCUDAStream(device->index), [&] {
     if (void* lasting = allocate_lasting(*device, bytes, id, caller)) {
       c10::DataPtr parted(lasting, lasting, native_deleter_.load(), c10::Device(c10::kCUDA, device->index));
@@ -258,6 +259,7 @@ void* CudaAdaptor::allocate_on(std::size_t bytes, c10::DeviceIndex index, cudaSt
     return ask_upstream(index, [&] { return upstream_.raw_alloc_with_stream(bytes, stream); });
   const StreamId id = device->port.streams().ordinal_of(stream);
   if (void* address = try_arena(*device, bytes, id)) return address;
+  if (id != StreamTable::kNone) device->session.before_upstream_alloc(Bytes{bytes}, id);
   void* const address = within_budget(*device, bytes, stream, [&] {
     void* const lasting = allocate_lasting(*device, bytes, id, nullptr);
     return lasting != nullptr ? lasting : upstream_.raw_alloc_with_stream(bytes, stream);

@@ -2,6 +2,7 @@
 
 #include <c10/cuda/CUDAGuard.h>
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/cuda_device.h"
 #include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream_space.h"
 #include "plugin/notice.h"
 
 namespace stowage::plugin {
@@ -22,10 +24,10 @@ namespace {
 using ArenaResult = Result<std::unique_ptr<allocator::Arena>>;
 
 template <class Backend>
-ArenaResult open_arena(int device, Bytes reserved, Bytes mapped) {
+ArenaResult open_arena(int device, Bytes reserved, Bytes mapped, allocator::Backing backing) {
   Result<Backend> backend = Backend::open(device);
   if (!backend) return backend.error();
-  return allocator::make_arena(std::move(*backend), reserved, mapped);
+  return allocator::make_arena(std::move(*backend), reserved, mapped, backing);
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ Bytes CudaPort::arena_page() {
   return backend ? backend->granularity() : kUsual;
 }
 
-ArenaResult CudaPort::map_arena(Bytes bytes) {
+ArenaResult CudaPort::map_arena(Bytes bytes, allocator::Backing backing) {
   const c10::cuda::CUDAGuard guard(index_);
   // Address space is plenty: room for every later plan of this device, so that the arena grows in place.
   const Bytes whole = describe().device_memory;
@@ -82,8 +84,8 @@ ArenaResult CudaPort::map_arena(Bytes bytes) {
   if (!fraction_.take(taken)) return MemoryFraction::no_room();
   ArenaResult arena =
       settings_.arena == ArenaBackend::kVmm
-          ? open_arena<allocator::CudaVmmBackend>(index_, whole > bytes ? whole : bytes, bytes)
-          : open_arena<allocator::CudaMallocBackend>(index_, bytes, bytes);
+          ? open_arena<allocator::CudaVmmBackend>(index_, whole > bytes ? whole : bytes, bytes, backing)
+          : open_arena<allocator::CudaMallocBackend>(index_, bytes, bytes, backing);
   fraction_.correct(taken, arena ? (*arena)->committed() : Bytes(0));
   if (!arena) return arena;
   return list_arena(owner_, std::move(*arena));
@@ -154,7 +156,7 @@ void CudaPort::even_out(bool evicted, bool planned) {
   limit_.begin_iteration(evens_out_);
 }
 
-void CudaPort::stay_out(bool as_recorded) { cuda_adaptor()->rest(as_recorded); }
+void CudaPort::stay_out() { cuda_adaptor()->rest(/*keep_settings=*/true); }
 
 UpstreamUse CudaPort::upstream_use() {
   if (!upstream_.initialized()) return {};
@@ -162,6 +164,16 @@ UpstreamUse CudaPort::upstream_use() {
   const auto bytes = [](std::int64_t value) { return Bytes{static_cast<std::uint64_t>(value)}; };
   return {bytes(stats.allocated_bytes[0].current), bytes(stats.reserved_bytes[0].current),
           bytes(stats.allocated_bytes[0].peak), bytes(stats.reserved_bytes[0].peak)};
+}
+
+Bytes CudaPort::upstream_growth(Bytes bytes, StreamId stream) {
+  const auto handle = static_cast<cudaStream_t>(streams_.handle_of(stream));
+  const FreeSpace space = upstream_space(upstream_, index_, handle, bytes);
+  const Bytes rounded = round_up(bytes);
+  const bool fits = std::any_of(space.free.begin(), space.free.end(), [&](const AddressRange& block) {
+    return block.end - block.begin >= rounded.value();
+  });
+  return fits ? Bytes(0) : allocator::round_up_to(bytes, arena_page());
 }
 
 void CudaPort::on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) try {

@@ -38,14 +38,15 @@ class CudaPort final : public DevicePort {
   ~CudaPort() override;
 
   TraceInfo describe() override;
-  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override;
+  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override;
   Bytes arena_page() override;
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
   void part_optimizer_state() override { release_upstream_cache(); }
   void even_out(bool evicted, bool planned) override;
-  void stay_out(bool as_recorded) override;
+  void stay_out() override;
   UpstreamUse upstream_use() override;
+  Bytes upstream_growth(Bytes bytes, StreamId stream) override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
   void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
   std::uint64_t record_fence(StreamId stream) override;

@@ -17,10 +17,10 @@ namespace stowage::plugin {
 class FakePort : public DevicePort {
  public:
   TraceInfo describe() override { return {}; }
-  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes) override {
+  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override {
     ++maps;
     if (no_memory) return Error{ErrorCode::kOutOfMemory, "the device has no memory left"};
-    return allocator::make_arena(allocator::HostBackend{}, Bytes(std::uint64_t{1} << 30), bytes);
+    return allocator::make_arena(allocator::HostBackend{}, Bytes(std::uint64_t{1} << 30), bytes, backing);
   }
   Bytes arena_page() override { return allocator::HostBackend{}.granularity(); }
   void release_upstream_cache() override {
@@ -29,7 +29,7 @@ class FakePort : public DevicePort {
     reserved_ = held_;
   }
   void part_optimizer_state() override { ++parts; }
-  void stay_out(bool) override { ++outs; }
+  void stay_out() override { ++outs; }
   UpstreamUse upstream_use() override {
     const std::lock_guard lock(mutex_);
     if (!caches) return {held_, held_, Bytes(0), Bytes(0)};
@@ -98,6 +98,7 @@ class FakeJob {
 
   void* allocate(std::uint64_t bytes, std::uint32_t stream = 0) {
     if (void* planned = session_.try_allocate(Bytes(bytes), StreamId(stream))) return planned;
+    session_.before_upstream_alloc(Bytes(bytes), StreamId(stream));
     void* address = port_.allocate(Bytes(bytes));
     session_.on_upstream_alloc(address, Bytes(bytes), StreamId(stream));
     return address;

@@ -8,7 +8,7 @@ are small on the CPU; on CUDA, where the simulated device computes nothing, laye
 
 import random
 
-SCALE, BATCH = 16, 8
+SCALE, BATCH = 64, 32
 
 HEAD = '''\
 """Random job {seed}: {summary}."""

@@ -1,0 +1,98 @@
+// Memory that passes between upstream and the arena, so that both together never hold more than the job was
+// seen to need without a plan.
+//
+// A new arena has addresses and no memory. A segment gets memory when the plan first wants it; what upstream
+// caches goes back to the device before that where both would be too much. The other way round, an
+// evaluation that no plan knows finds the arena idle: where upstream would have to grow beyond the need, idle
+// segments give their memory back first. Each pass waits for the device. A job that would do so all the time
+// is better off without its plan.
+#include <algorithm>
+
+#include "plugin/notice.h"
+#include "plugin/session_state.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr Bytes kWorthReleasing{std::uint64_t{2} << 20};  // less than a page of upstream's cannot go back
+constexpr std::uint64_t kStrainOfGap = 4;                 // an iteration in which the arena made way
+constexpr std::uint64_t kMostStrain = 16;                 // a fifth of all iterations, for long
+
+constexpr std::uint64_t kSharesOfLittle = 256;  // of what may be reserved
+constexpr std::uint64_t kFirstShare = 4;        // of the arena
+
+Bytes cached(const UpstreamUse& use) { return use.reserved - std::min(use.reserved, use.allocated); }
+
+}  // namespace
+
+void Session::State::release_upstream() {
+  port.release_upstream_cache();
+  unreleasable.store(cached(port.upstream_use()).value(), std::memory_order_relaxed);
+}
+
+// The next request may need memory for a part of the arena.
+void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
+  const Bytes lacking = now.lacking(bytes, stream);
+  if (lacking.value() == 0) return;
+  const UpstreamUse use = port.upstream_use();
+  if (cached(use) < Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing) return;
+  const std::optional<Bytes> most = most_reserved();
+  if (most && now.committed_bytes() + former.committed() + use.reserved + lacking <= *most) return;
+  if (port.may_wait()) release_upstream();
+}
+
+// Upstream is about to be asked for `bytes`: what it caches in vain goes first, then idle parts of the arena.
+void Session::State::make_room_for_upstream(Bytes bytes, StreamId stream) {
+  const allocator::PlannedAllocator& now = *planned.back();
+  const std::optional<Bytes> most = most_reserved();
+  if (!most) return;
+  const auto both = [&] { return now.committed_bytes() + former.committed() + port.upstream_use().reserved; };
+  const UpstreamUse use = port.upstream_use();
+  if (both() + bytes <= *most) return;
+  // Where it is about little, and what is cached might do, nothing is looked at closely.
+  const bool little = bytes.value() < most->value() / kSharesOfLittle && both() <= *most;
+  if ((little || bytes < kWorthReleasing) && cached(use) >= bytes) return;
+  const Bytes growth = port.upstream_growth(bytes, stream);
+  if (growth.value() == 0 || both() + growth <= *most) return;
+  if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
+    release_upstream();
+  if (const Bytes sum = both() + growth; sum > *most) give_up_idle(sum - *most);
+}
+
+// Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.
+void Session::State::give_up_idle(Bytes wanted) {
+  allocator::PlannedAllocator& now = *planned.back();
+  if (now.committed_bytes() <= now.live_bytes()) return;
+  const bool first = arena_gaps.load(std::memory_order_relaxed) == gaps_before;
+  const Bytes share(now.committed_bytes().value() / (first ? kFirstShare : 1));
+  const Bytes gone = now.decommit_idle(Offset(0), std::max(wanted, share));
+  if (gone.value() == 0) return;
+  thin.store(true, std::memory_order_relaxed);
+  ++arena_gaps;
+  note(2, "the arena gave " + std::to_string(gone.value()) + " bytes back to make room off the plan");
+}
+
+void Session::before_upstream_alloc(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  if (state.serving.load(std::memory_order_acquire) == nullptr || state.port.commits_on_touch()) return;
+  state.conduct([&] {
+    if (state.serving.load() != nullptr) state.make_room_for_upstream(bytes, stream);
+  });
+}
+
+// At an iteration's end: memory has passed to and fro in so many of the last iterations that the job is
+// better off without its plan.
+bool Session::State::is_strained(bool clean) {
+  const Bytes committed = planned.back()->committed_bytes();
+  const std::uint64_t gaps = arena_gaps.load(std::memory_order_relaxed);
+  const bool gave = std::exchange(gaps_before, gaps) != gaps;
+  if (clean && committed == committed_before) thin.store(false, std::memory_order_relaxed);
+  committed_before = committed;
+  strain = gave ? strain + kStrainOfGap : strain - std::min<std::uint64_t>(strain, 1);
+  if (strain < kMostStrain) return false;
+  note(1, "the arena makes way for other memory in too many iterations");
+  forget_cached_plan();
+  return true;
+}
+
+}  // namespace stowage::plugin
