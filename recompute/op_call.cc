@@ -13,6 +13,7 @@
 #include "recompute/argument.h"
 #include "recompute/interposer.h"
 #include "recompute/modelled_cost.h"
+#include "recompute/parameter.h"
 #include "recompute/raw_writes.h"
 #include "recompute/tensor_memory.h"
 #include "recompute/tensor_parts.h"
@@ -27,9 +28,6 @@ std::uint64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
-
-// A parameter or another tensor that the user asked gradients for.
-bool is_parameter(const at::TensorBase& tensor) { return tensor.requires_grad() && tensor.is_leaf(); }
 
 // One that only warns of what does not repeat runs it.
 bool repeats(const OpTraits& op) {
@@ -345,7 +343,7 @@ void OpCall::add_results(c10::ArrayRef<c10::IValue> results) {
 
 void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::int32_t element) {
   if (!has_plain_memory(tensor)) {
-    hidden_ = true;
+    hidden_ = hidden_ || !is_meta(tensor);
     return;
   }
   const c10::Storage& storage = tensor.storage();

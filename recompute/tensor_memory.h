@@ -67,6 +67,9 @@ inline bool has_plain_memory(const at::TensorBase& tensor) {
   return internal::is_ordinary(tensor) || (is_dense(tensor) && served_storage(tensor) != nullptr);
 }
 
+/// It has no memory, only sizes.
+inline bool is_meta(const at::TensorBase& tensor) { return is_dense(tensor) && tensor.is_meta(); }
+
 /// An op that reads it reads what its storage holds, by its geometry, and nothing else.
 inline bool shows_plain_memory(const at::TensorBase& tensor) {
   return internal::is_ordinary(tensor) ||
