@@ -33,6 +33,8 @@ class IdleSegments {
   /// True if [begin, end) lacked memory and has some now. Once the device has none, false until on_mark().
   bool commit_for(std::uint64_t begin, std::uint64_t end, Layout& layout);
   void on_mark() noexcept { device_full_ = false; }
+  /// While it holds back, commit_for() takes no memory.
+  void hold_back(bool wanted) noexcept { held_back_ = wanted; }
   /// What commit_for() would take of the device.
   [[nodiscard]] Bytes lacking(std::uint64_t begin, std::uint64_t end) const;
   /// Makes `layout`, which is that of `plans`, anew so that it gives out nothing in segments from `from` on
@@ -53,6 +55,7 @@ class IdleSegments {
   std::mutex changing_;
   std::vector<std::size_t> idle_;  ///< indices of segments without memory, ascending
   bool device_full_ = false;
+  bool held_back_ = false;
   std::atomic<std::uint64_t> committed_{0};
 };
 

@@ -342,6 +342,11 @@ Bytes PlannedAllocator::lacking(Bytes bytes, StreamId stream) const {
   return state_->idle.lacking(entry.slot.offset, entry.slot.offset + entry.bytes);
 }
 
+void PlannedAllocator::hold_back(bool wanted) {
+  const std::lock_guard guard(hot_.lock);
+  state_->idle.hold_back(wanted);
+}
+
 Bytes PlannedAllocator::committed_bytes() const noexcept { return state_->idle.committed(); }
 
 void PlannedAllocator::set_outside_bytes(Bytes bytes) {

@@ -94,6 +94,8 @@ class PlannedAllocator {
   Status commit_all();
   /// Bytes that the device will be asked for if the next request is one of so many and as the plan says.
   [[nodiscard]] Bytes lacking(Bytes bytes, StreamId stream) const;
+  /// While it holds back, requests whose places have no memory are misses.
+  void hold_back(bool wanted);
   /// Bytes of the arena that are backed by memory. Counted, without a lock.
   [[nodiscard]] Bytes committed_bytes() const noexcept;
   /// The live block that begins at `address`, unless it is freed already.

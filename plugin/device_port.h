@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "allocator/arena.h"
 #include "allocator/arena_counters.h"
@@ -49,6 +50,8 @@ class DevicePort {
   /// stay as they were while it recorded, since what lies in its memory does. May synchronise.
   virtual void stay_out() {}
   virtual UpstreamUse upstream_use() = 0;
+  /// The most that tensors held at one time in arena and upstream together, where that is counted exactly.
+  virtual std::optional<Bytes> peak_together() { return std::nullopt; }
   /// What upstream would take from the device for a request of `bytes` on `stream`, or more than that. May be
   /// slow.
   virtual Bytes upstream_growth(Bytes bytes, StreamId /*stream*/) {

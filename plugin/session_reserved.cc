@@ -72,10 +72,13 @@ void Session::State::note_modelled(const Trace& trace) {
 // seen to its end.
 std::optional<Bytes> Session::State::most_reserved() {
   if (budget.on() || from_cache || port.upstream_use().peak_reserved.value() == 0) return std::nullopt;
+  const std::optional<Bytes> exact = port.peak_together();
+  const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
   Bytes need{0};
   {
     const std::lock_guard lock(facts_mutex);
-    if (!planned.empty()) facts.peak_live_seen = std::max(facts.peak_live_seen, planned.back()->peak_bytes());
+    if (now != nullptr)
+      facts.peak_live_seen = std::max(facts.peak_live_seen, exact.value_or(now->peak_bytes()));
     need = std::max(
         {facts.reserved_before - facts.recording_excess, facts.peak_live_before, facts.peak_live_seen});
   }

@@ -17,46 +17,57 @@ namespace {
 constexpr Bytes kWorthReleasing{std::uint64_t{2} << 20};  // less than a page of upstream's cannot go back
 constexpr std::uint64_t kStrainOfGap = 4;                 // an iteration in which the arena made way
 constexpr std::uint64_t kMostStrain = 16;                 // a fifth of all iterations, for long
-
-constexpr std::uint64_t kSharesOfLittle = 256;  // of what may be reserved
-constexpr std::uint64_t kFirstShare = 4;        // of the arena
+constexpr std::uint64_t kSharesOfLittle = 256;            // of what may be reserved
+constexpr std::uint64_t kFirstShare = 4;                  // of the arena
 
 Bytes cached(const UpstreamUse& use) { return use.reserved - std::min(use.reserved, use.allocated); }
 
 }  // namespace
+
+// By arena and upstream together.
+Bytes Session::State::held() {
+  const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
+  const Bytes arenas = former.committed() + (now != nullptr ? now->committed_bytes() : Bytes(0));
+  return arenas + port.upstream_use().reserved;
+}
 
 void Session::State::release_upstream() {
   port.release_upstream_cache();
   unreleasable.store(cached(port.upstream_use()).value(), std::memory_order_relaxed);
 }
 
-// The next request may need memory for a part of the arena.
+// The next request may need memory for a part of the arena. Where both together would be too much and
+// upstream has a block for it, that is used, off the plan.
 void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
   const Bytes lacking = now.lacking(bytes, stream);
   if (lacking.value() == 0) return;
+  now.hold_back(false);
   const UpstreamUse use = port.upstream_use();
-  if (cached(use) < Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing) return;
   const std::optional<Bytes> most = most_reserved();
-  if (most && now.committed_bytes() + former.committed() + use.reserved + lacking <= *most) return;
-  if (port.may_wait()) release_upstream();
+  if ((most && held() + lacking <= *most) || !port.may_wait()) return;
+  if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
+    release_upstream();
+  if (!most || held() + lacking <= *most) return;
+  if (port.upstream_growth(bytes, stream).value() == 0) return now.hold_back(true);
+  conduct([&] {
+    if (const Bytes sum = held() + lacking; sum > *most) give_up_idle(sum - *most);
+  });
 }
 
 // Upstream is about to be asked for `bytes`: what it caches in vain goes first, then idle parts of the arena.
 void Session::State::make_room_for_upstream(Bytes bytes, StreamId stream) {
-  const allocator::PlannedAllocator& now = *planned.back();
   const std::optional<Bytes> most = most_reserved();
   if (!most) return;
-  const auto both = [&] { return now.committed_bytes() + former.committed() + port.upstream_use().reserved; };
   const UpstreamUse use = port.upstream_use();
-  if (both() + bytes <= *most) return;
+  if (held() + bytes <= *most) return;
   // Where it is about little, and what is cached might do, nothing is looked at closely.
-  const bool little = bytes.value() < most->value() / kSharesOfLittle && both() <= *most;
+  const bool little = bytes.value() < most->value() / kSharesOfLittle && held() <= *most;
   if ((little || bytes < kWorthReleasing) && cached(use) >= bytes) return;
   const Bytes growth = port.upstream_growth(bytes, stream);
-  if (growth.value() == 0 || both() + growth <= *most) return;
+  if (growth.value() == 0 || held() + growth <= *most) return;
   if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
     release_upstream();
-  if (const Bytes sum = both() + growth; sum > *most) give_up_idle(sum - *most);
+  if (const Bytes sum = held() + growth; sum > *most) give_up_idle(sum - *most);
 }
 
 // Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.

@@ -178,6 +178,7 @@ struct Session::State {
   void forget_cached_plan();
   void give_up_plan(Bytes reserved, Bytes most);
   // session_room.cc
+  [[nodiscard]] Bytes held();
   void release_upstream();
   void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   void make_room_for_upstream(Bytes bytes, StreamId stream);

@@ -166,6 +166,12 @@ UpstreamUse CudaPort::upstream_use() {
           bytes(stats.allocated_bytes[0].peak), bytes(stats.reserved_bytes[0].peak)};
 }
 
+std::optional<Bytes> CudaPort::peak_together() {
+  if (!owner_.joint.is_counting()) return std::nullopt;
+  static_cast<void>(noted_upstream());
+  return Bytes{static_cast<std::uint64_t>(owner_.joint.blocks().use().rounded_bytes[0].peak)};
+}
+
 Bytes CudaPort::upstream_growth(Bytes bytes, StreamId stream) {
   const auto handle = static_cast<cudaStream_t>(streams_.handle_of(stream));
   const FreeSpace space = upstream_space(upstream_, index_, handle, bytes);

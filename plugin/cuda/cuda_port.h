@@ -42,10 +42,13 @@ class CudaPort final : public DevicePort {
   Bytes arena_page() override;
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
-  void part_optimizer_state() override { release_upstream_cache(); }
+  void part_optimizer_state() override {
+    if (settings_.budget.is_set()) release_upstream_cache();
+  }
   void even_out(bool evicted, bool planned) override;
   void stay_out() override;
   UpstreamUse upstream_use() override;
+  std::optional<Bytes> peak_together() override;
   Bytes upstream_growth(Bytes bytes, StreamId stream) override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
   void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
