@@ -27,6 +27,9 @@ bool ignores_lazy_bits();
 /// it makes through pointers.
 bool called_by_kernel();
 
+/// True where PyTorch has switched autograd off, forward mode too, as in kernels and in Python's dispatch.
+bool autograd_is_off();
+
 /// While it exists, ops of a thread that takes part are seen even where PyTorch excluded the key. No effect
 /// in a recomputation.
 class SeenAgain {

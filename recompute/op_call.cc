@@ -160,8 +160,10 @@ void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, boo
   note_stream(record);
 }
 
-// Kernels, and autograd's for tangents, read and write them unseen: from now on they stay.
+// Kernels, and autograd's for tangents, read and write them unseen: from now on they stay. A dense tensor has
+// a tangent alone, and where ops come by themselves those that read it do, too.
 void OpCall::read_parts(const at::TensorBase& tensor, bool written) {
+  if (below_ == Below::kOps && is_dense(tensor)) return;
   TensorParts parts;
   append_parts(tensor, parts);
   for (const at::Tensor& part : parts) {

@@ -7,6 +7,7 @@
 #include <ATen/quantized/Quantizer.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "recompute/interposer.h"
 #include "recompute/tensor_memory.h"
 
 namespace stowage::recompute {
@@ -23,13 +24,13 @@ void append(const at::Tensor& part, TensorParts& parts) {
 
 // Not asked through fw_grad(), which takes a lock and may make a view. A view made before its base got a
 // tangent has none of its own yet.
-void append_tangent(const at::TensorBase& tensor, TensorParts& parts) {
+at::Tensor tangent_of(const at::TensorBase& tensor) {
   const auto* const meta = static_cast<const AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
-  if (meta == nullptr) return;
-  if (meta->fw_grad_) return append(meta->fw_grad_->value(/*level=*/0), parts);
-  if (!meta->is_view_) return;
+  if (meta == nullptr) return {};
+  if (meta->fw_grad_) return meta->fw_grad_->value(/*level=*/0);
+  if (!meta->is_view_) return {};
   const auto* const view = static_cast<const DifferentiableViewMeta*>(meta);
-  if (view->has_fw_view()) append_tangent(view->get_forward_view().base_, parts);
+  return view->has_fw_view() ? tangent_of(view->get_forward_view().base_) : at::Tensor();
 }
 
 void append_hidden(c10::TensorImpl& impl, TensorParts& parts) {
@@ -57,7 +58,11 @@ void append_hidden(c10::TensorImpl& impl, TensorParts& parts) {
 
 void append_parts(const at::TensorBase& tensor, TensorParts& parts) {
   if (!is_dense(tensor)) append_hidden(*tensor.unsafeGetTensorImpl(), parts);
-  append_tangent(tensor, parts);
+  if (!autograd_is_off()) append(tangent_of(tensor), parts);
+}
+
+bool has_tangent(const at::TensorBase& tensor) {
+  return is_dense(tensor) && may_have_parts(tensor) && tangent_of(tensor).defined();
 }
 
 }  // namespace stowage::recompute

@@ -1,7 +1,7 @@
 // What a tensor has besides the storage that it shows: memory that a kernel takes out of it without an op.
 //
 // Sparse tensors hold indices and values; nested ones their sizes, strides and offsets; quantised ones scales
-// and zero points; a dual one (forward-mode AD) its tangent.
+// and zero points; a dual one (forward-mode AD) its tangent, which autograd alone reads.
 //
 // Thread safety: pure functions. The tensor must not change meanwhile, as while an op begins that reads it.
 #pragma once
@@ -23,6 +23,9 @@ inline bool may_have_parts(const at::TensorBase& tensor) {
       static_cast<const torch::autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
   return meta != nullptr && (meta->fw_grad_ || meta->is_view_);
 }
+
+/// Dense, with a tangent.
+bool has_tangent(const at::TensorBase& tensor);
 
 /// Appends the parts of `tensor`, and theirs. No effect for a dense tensor without autograd's data.
 void append_parts(const at::TensorBase& tensor, TensorParts& parts);

@@ -138,6 +138,19 @@ def forward_over_reverse(function, args, named):
 
 
 @way
+def forward_mode_of_lazy_bits(function, args, named):
+    return forward_mode(function, *_dressed(lambda one: one.conj(), args, named, torch.is_complex))
+
+
+@way
+def forward_mode_in_mode(function, args, named):
+    mode = Counting()
+    with mode:
+        results = forward_over_reverse(function, args, named)
+    return results, mode.total
+
+
+@way
 def function_grad(function, args, named):
     first = next((i for i, one in enumerate(args) if isinstance(one, torch.Tensor) and one.is_floating_point()), None)
     if first is None:

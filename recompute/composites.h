@@ -1,0 +1,24 @@
+// Composite ops: they only call others, which come by themselves.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <ATen/core/stack.h>
+#include <c10/core/DispatchKeySet.h>
+
+namespace c10 {
+class OperatorHandle;
+}
+
+namespace stowage::recompute {
+
+struct OpTraits;
+
+/// True if `op` runs no kernel of its own for what it is called with.
+bool is_composite_call(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below);
+
+/// Runs it. What it may read through pointers is brought back before.
+void run_composite(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
+                   torch::jit::Stack* stack);
+
+}  // namespace stowage::recompute

@@ -1,0 +1,27 @@
+"""Jobs with forward-mode AD (forward_mode.py) run at half of their own peak with the same bits: tangents are evicted."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.budget.forward_mode import JOBS
+from tests.budget.runs import ROOT
+
+
+def _run(name: str, **settings: str) -> subprocess.CompletedProcess:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
+    return subprocess.run([sys.executable, "-m", "tests.budget.forward_mode", name], env=environment, cwd=ROOT, text=True,
+                          capture_output=True)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_with_tangents_runs_far_below_its_peak(name):
+    plain = _run(name)
+    assert plain.returncode == 0, plain.stderr
+    less = _run(name, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="50%")
+    assert less.returncode == 0, less.stderr[-2000:]
+    assert less.stdout == plain.stdout
+    assert "warning" not in less.stderr.lower(), "the budget was a limit"
