@@ -1,5 +1,6 @@
 #include "recompute/random_ops.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -91,11 +92,21 @@ const c10::OperatorHandle* find_fused_dropout() {
   return op ? new c10::OperatorHandle(*op) : nullptr;
 }
 
-// native_dropout(input, p, train) draws as _fused_dropout(input, 1 - p) does: one kernel, whose mask is of
-// bytes here and of bools there.
-bool drops_out(c10::ArrayRef<c10::IValue> arguments) {
+// On CUDA native_dropout(input, p, train) draws as _fused_dropout(input, 1 - p) does: one kernel, whose mask
+// is of bytes here and of bools there. It draws nothing where it drops all; the CPU's does.
+Replaying replaying_of_dropout(const Drawing& drawing, c10::ArrayRef<c10::IValue> arguments, bool cuda) {
   const bool trains = arguments[2].isNone() || arguments[2].toBool();
-  return trains && arguments[1].toDouble() != 1.0;
+  if (!trains || (cuda && arguments[1].toDouble() == 1.0)) return Replaying::kNeedsNoState;
+  return !cuda || drawing.equivalent != nullptr ? Replaying::kNeedsState : Replaying::kIsImpossible;
+}
+
+// The CPU's native_dropout makes these calls (ATen/native/Dropout.cpp), with the default generator.
+void drop_out_on_cpu(const at::Generator& generator, torch::jit::Stack& stack) {
+  const at::Tensor input = stack[0].toTensor();
+  const double keeps = 1.0 - stack[1].toDouble();
+  at::Tensor mask = at::empty_like(input, input.options().dtype(at::kBool));
+  mask.bernoulli_(keeps, generator);
+  stack = {input.mul(mask).mul_(keeps == 0.0 ? 0.0 : 1.0 / keeps), mask};
 }
 
 Replaying replaying_of_kernel(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> arguments) {
@@ -141,8 +152,7 @@ Replaying replaying_of(const Drawing& drawing, const c10::OperatorHandle& op,
     case Draws::kAsEquivalent:
       return Replaying::kNeedsState;
     case Draws::kFusedDropout:
-      if (!drops_out(arguments)) return Replaying::kNeedsNoState;
-      return cuda && drawing.equivalent != nullptr ? Replaying::kNeedsState : Replaying::kIsImpossible;
+      return replaying_of_dropout(drawing, arguments, cuda);
     case Draws::kInsideKernel:
       return replaying_of_kernel(op.schema(), arguments);
     case Draws::kInsideOtherOps:
@@ -159,6 +169,7 @@ void call_with(const at::Generator& generator, const Drawing& drawing, const c10
     return op.callBoxed(&stack);
   }
   if (drawing.how == Draws::kFusedDropout) {
+    if (generator.device().is_cpu()) return drop_out_on_cpu(generator, stack);
     stack = {stack[0], 1.0 - stack[1].toDouble(), generator};
   } else {
     rearrange(op.schema(), drawing.equivalent->schema(), generator, stack);

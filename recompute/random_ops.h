@@ -31,7 +31,7 @@ enum class Draws : std::uint8_t {
   kNothing,
   kFromArgument,    ///< from its Generator argument
   kAsEquivalent,    ///< as another overload or op does, which takes a Generator
-  kFusedDropout,    ///< native_dropout: on CUDA as _fused_dropout does
+  kFusedDropout,    ///< native_dropout: as _fused_dropout, or the ops that the CPU's calls
   kInsideKernel,    ///< from the default generator, if its dropout is above 0
   kInsideOtherOps,  ///< a composite, whose ops come by themselves
   kUnknown          ///< from somewhere: never run again

@@ -51,6 +51,10 @@ def test_an_op_with_a_generator_argument_is_given_another():
 
 RANDOM_OPS = {
     "dropout": lambda x: torch.nn.functional.dropout(x, 0.3),
+    "native dropout": lambda x: torch.native_dropout(x, 0.3, True)[0],
+    "native dropout, of a transposed tensor": lambda x: torch.native_dropout(x.t(), 0.3, None)[0],
+    "native dropout, the mask": lambda x: torch.native_dropout(x.double(), 0.3, True)[1],
+    "native dropout of all": lambda x: torch.native_dropout(x, 1.0, True)[1],
     "alpha dropout": lambda x: torch.nn.functional.alpha_dropout(x, 0.3, training=True),
     "rand_like": torch.rand_like,
     "randn_like": torch.randn_like,
