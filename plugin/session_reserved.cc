@@ -9,10 +9,10 @@
 #include <string>
 
 #include "allocator/backend.h"
+#include "allocator/model/caching_replay.h"
 #include "plugin/notice.h"
 #include "plugin/plan_cache.h"
 #include "plugin/session_state.h"
-#include "replay/caching_replay.h"
 
 namespace stowage::plugin {
 namespace {
@@ -58,10 +58,10 @@ Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
 // Where the trace has all of the job, its need is that of the better of PyTorch's allocators: optimizer state
 // lies apart while Stowage records, which may take more, and the job may run with the other one without it.
 void Session::State::note_modelled(const Trace& trace) {
-  using replay::CachingModel;
+  using allocator::CachingModel;
   if (budget.on() || info.device != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
-  const auto fixed = replay::replay_caching(trace, CachingModel::Segments::kFixed);
-  const auto expandable = replay::replay_caching(trace, CachingModel::Segments::kExpandable);
+  const auto fixed = allocator::replay_caching(trace, CachingModel::Segments::kFixed);
+  const auto expandable = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
   if (!fixed || !expandable) return;
   const Bytes better = std::min(fixed->reserved, expandable->reserved);
   const std::lock_guard lock(facts_mutex);

@@ -7,7 +7,6 @@
 
 #include "allocator/fault_backend.h"
 #include "core/check.h"
-#include "replay/steady_events.h"
 
 namespace stowage::replay {
 namespace {

@@ -3,12 +3,20 @@
 
 #include <cstdint>
 
+#include "allocator/model/caching_replay.h"
+#include "allocator/model/steady_events.h"
 #include "allocator/planned_allocator.h"
 #include "core/plan.h"
 #include "core/trace.h"
-#include "replay/caching_replay.h"
 
 namespace stowage::replay {
+
+using allocator::CachingModel;
+using allocator::Figures;
+using allocator::replay_caching;
+using allocator::steady_events;
+using allocator::SteadyEvent;
+using allocator::SteadyEvents;
 
 /// The outcome of following a plan.
 struct PlannedReplay {

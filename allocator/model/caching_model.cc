@@ -1,10 +1,10 @@
-#include "replay/caching_model.h"
+#include "allocator/model/caching_model.h"
 
 #include <iterator>
 
 #include "core/check.h"
 
-namespace stowage::replay {
+namespace stowage::allocator {
 namespace {
 
 constexpr std::uint64_t kMiB = 1u << 20;
@@ -132,4 +132,4 @@ void CachingModel::set_taken(Blocks::iterator block) {
   block->second.live = true;
 }
 
-}  // namespace stowage::replay
+}  // namespace stowage::allocator

@@ -1,14 +1,14 @@
 // A whole job through the model of PyTorch's allocator, as PyTorch would have served it from its first
 // allocation on.
-#include "replay/caching_replay.h"
+#include "allocator/model/caching_replay.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "replay/steady_events.h"
+#include "allocator/model/steady_events.h"
 
-namespace stowage::replay {
+namespace stowage::allocator {
 namespace {
 
 constexpr int kMoreIterations = 12;
@@ -111,4 +111,4 @@ std::optional<Figures> replay_caching(const Trace& trace, CachingModel::Segments
   return replay.figures();
 }
 
-}  // namespace stowage::replay
+}  // namespace stowage::allocator

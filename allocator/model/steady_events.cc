@@ -1,9 +1,9 @@
-#include "replay/steady_events.h"
+#include "allocator/model/steady_events.h"
 
 #include <algorithm>
 #include <tuple>
 
-namespace stowage::replay {
+namespace stowage::allocator {
 namespace {
 
 struct TimedEvent {
@@ -45,4 +45,4 @@ Result<SteadyEvents> steady_events(const Trace& trace) {
   return result;
 }
 
-}  // namespace stowage::replay
+}  // namespace stowage::allocator

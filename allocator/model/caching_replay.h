@@ -3,11 +3,11 @@
 
 #include <optional>
 
+#include "allocator/model/caching_model.h"
 #include "core/trace.h"
 #include "core/units.h"
-#include "replay/caching_model.h"
 
-namespace stowage::replay {
+namespace stowage::allocator {
 
 /// What one way of serving a trace costs.
 struct Figures {
@@ -22,4 +22,4 @@ struct Figures {
 /// (Trace::from_first_allocation): what is reserved depends on all that came before.
 std::optional<Figures> replay_caching(const Trace& trace, CachingModel::Segments segments);
 
-}  // namespace stowage::replay
+}  // namespace stowage::allocator

@@ -1,11 +1,11 @@
-#include "replay/caching_model.h"
+#include "allocator/model/caching_model.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
-namespace stowage::replay {
+namespace stowage::allocator {
 namespace {
 
 constexpr std::uint64_t kMiB = 1u << 20;
@@ -130,4 +130,4 @@ INSTANTIATE_TEST_SUITE_P(BothKinds, CachingModelProperty,
                                          CachingModel::Segments::kExpandable));
 
 }  // namespace
-}  // namespace stowage::replay
+}  // namespace stowage::allocator

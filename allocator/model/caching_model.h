@@ -15,7 +15,7 @@
 
 #include "core/units.h"
 
-namespace stowage::replay {
+namespace stowage::allocator {
 
 class CachingModel {
  public:
@@ -66,4 +66,4 @@ class CachingModel {
   std::set<FreeKey> free_;
 };
 
-}  // namespace stowage::replay
+}  // namespace stowage::allocator

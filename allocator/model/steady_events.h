@@ -7,7 +7,7 @@
 #include "core/result.h"
 #include "core/trace.h"
 
-namespace stowage::replay {
+namespace stowage::allocator {
 
 /// `ordinal` counts the window's allocations from 0. A free ends the buffer that was allocated at `ordinal`
 /// in this iteration, or in the one before when `from_previous`.
@@ -25,4 +25,4 @@ struct SteadyEvents {
 /// Error: kUnplannable when the trace has no steady window. The result points into `trace`.
 Result<SteadyEvents> steady_events(const Trace& trace);
 
-}  // namespace stowage::replay
+}  // namespace stowage::allocator
