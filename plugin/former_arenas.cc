@@ -1,5 +1,7 @@
 #include "plugin/former_arenas.h"
 
+#include <algorithm>
+
 namespace stowage::plugin {
 
 bool FormerArenas::add(allocator::PlannedAllocator& allocator, RetirableArena& arena) {
@@ -32,8 +34,9 @@ void FormerArenas::shrink() {
 Bytes FormerArenas::committed() const {
   const std::lock_guard lock(mutex_);
   Bytes sum{0};
-  for (const auto& each : allocators_) {
-    if (const auto* former = each.load(std::memory_order_relaxed)) sum += former->committed_bytes();
+  for (std::size_t i = 0; i < kCapacity; ++i) {
+    const auto* former = allocators_[i].load(std::memory_order_relaxed);
+    if (former != nullptr) sum += std::min(former->committed_bytes(), arenas_[i]->charged());
   }
   return sum;
 }

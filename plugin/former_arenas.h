@@ -38,7 +38,7 @@ class FormerArenas {
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
   /// Gives back whatever no tensor lies in. Waits for the device if there is anything.
   void shrink();
-  /// Bytes that all of them are backed with.
+  /// Bytes that all of them are backed with, or that the ledger counts of that, if those are fewer.
   [[nodiscard]] Bytes committed() const;
   /// Bytes that live in them.
   [[nodiscard]] Bytes live() const;

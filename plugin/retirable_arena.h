@@ -50,9 +50,8 @@ class RetirableArena final : public allocator::Arena {
   }
   bool decommit(std::size_t index) noexcept override {
     if (!arena_) return false;
-    const Bytes before = arena_->committed();
     if (!arena_->decommit(index)) return false;
-    uncharge(charged() - (before - arena_->committed()));
+    uncharge(arena_->committed());  // less may be counted already: what was in use of it
     return true;
   }
   Status commit(std::size_t index) override {

@@ -39,8 +39,11 @@ Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes he
 
 Status Session::State::serve(const Plan& plan) {
   if (owner.load() != nullptr) {
-    if (budget.on() && parts.add_all() && planned.back()->replace_plans({plan}))
-      return parts.begin(*arena), Status();
+    if (budget.on() && parts.add_all()) {
+      const bool taken = static_cast<bool>(planned.back()->replace_plans({plan}));
+      parts.begin(*arena);  // it may have grown even for a plan that it cannot take
+      if (taken) return {};
+    }
     give_back_arena();
     if (owner.load() != nullptr && !part_with_arena())
       return Error{ErrorCode::kOutOfMemory,
@@ -181,9 +184,15 @@ void Session::State::give_back_idle() {
   thin.store(true, std::memory_order_relaxed);
 }
 
-// For a plan that needs an arena of its own, while tensors of the old plan live in the present one.
+// For a plan that needs an arena of its own, while tensors of the old plan live in the present one. Under a
+// budget it is counted by its blocks from then on, which only memory that is committed on touch allows.
 bool Session::State::part_with_arena() {
-  if (budget.on() || !port.may_wait() || !former.add(*planned.back(), *arena)) return false;
+  if (!port.may_wait()) return false;
+  if (budget.on()) {
+    if (!port.commits_on_touch() || settling.load(std::memory_order_relaxed) != nullptr) return false;
+    give_up_free_parts();
+  }
+  if (!former.add(*planned.back(), *arena)) return false;
   owner.store(nullptr, std::memory_order_release);
   arena = nullptr;
   former.shrink();

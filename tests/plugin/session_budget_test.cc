@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "plugin/budget/rescue.h"
 #include "tests/plugin/fake_port.h"
@@ -134,6 +135,39 @@ TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
   EXPECT_EQ(port_.count.held(), Bytes(0));
   EXPECT_FALSE(session.make_room(Bytes(200'000)));
   EXPECT_NE(session.explain_shortage(Bytes(200'000)).find("nothing is left"), std::string::npos);
+}
+
+// As a notebook's outputs do, which stay for good.
+TEST_F(SessionBudget, ATensorThatStaysInTheArenaOfAnOldPlanKeepsNoNewOneAway) {
+  port_.on_touch = true;
+  Settings changing = settings("400000");
+  changing.diverged_iterations = 3;
+  changing.max_plans = 1;
+  Session session(port_, changing);
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  ASSERT_EQ(session.state(), SessionState::kPlanned);
+  void* const kept = job.allocate(1000);
+  ASSERT_TRUE(session.owns(kept));
+  static_cast<char*>(kept)[999] = 7;
+  const auto other_stream = [&] {  // which no arena of the first plan serves
+    std::vector<void*> live;
+    for (unsigned i = 1; i <= 8; ++i) live.push_back(job.allocate(3000 * i, 1));
+    for (void* address : live) job.free(address);
+    session.on_mark(MarkSource::kOptimizer);
+  };
+  for (int i = 0; i < 20 && port_.maps == 1; ++i) other_stream();
+  other_stream();
+  ASSERT_EQ(session.state(), SessionState::kPlanned) << session.report_json();
+  EXPECT_EQ(port_.maps, 2);
+  EXPECT_TRUE(session.owns(kept));
+  EXPECT_EQ(static_cast<char*>(kept)[999], 7);
+  const Bytes both = port_.count.held();
+  EXPECT_TRUE(session.free(kept));
+  other_stream();
+  EXPECT_EQ(session.state(), SessionState::kPlanned);
+  EXPECT_EQ(port_.count.held() + Bytes(1024), both) << "of the old arena only what lived in it was counted";
+  EXPECT_FALSE(session.owns(kept));
 }
 
 TEST_F(SessionBudget, OfItsOwnPeakIsALimitAfterTwoIterations) {
