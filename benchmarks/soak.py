@@ -56,8 +56,8 @@ def page(rows: list[str], options: argparse.Namespace, broken: int) -> str:
 Made in one run by `benchmarks/soak.py --write`; torch {torch.__version__}, {options.iterations} iterations each, seeds from
 {options.first} on; `tests/soak/program.py` makes a job's program of its seed. Bits are compared on the CPU: all parameters,
 optimizer state, buffers, kept tensors, losses and the generator, planned and under a budget of {runs.BUDGET} of the peak.
-Memory is that of the simulated device (`simulator/README.md`), in MiB: the most that was reserved after any iteration of the second
-half, arena and upstream together, also against the better of native and expandable segments; the peak is that of
+Memory is that of the simulated device (`simulator/README.md`), in MiB: the most that was reserved after any iteration of
+the second half, arena and upstream together, also against the better of native and expandable segments; the peak is that of
 the whole job. Promised is at most {1 + runs.MORE:.2f} of the better, steady and at the peak.
 
 {table}
