@@ -41,7 +41,7 @@ class DevicePort {
   virtual void release_upstream_cache() = 0;
   /// An early optimizer step begins or ends: its state is to lie apart from what was and what will be cached.
   /// May synchronise.
-  virtual void part_optimizer_state() {}
+  virtual void part_optimizer_state(bool /*begins*/) {}
   /// An iteration under a budget ended. `evicted`: tensors were, beyond what a schedule says; `planned`: a
   /// plan serves. Where upstream refused memory, it may see to it that every such iteration begins alike and
   /// so evicts alike.

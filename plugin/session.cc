@@ -199,7 +199,7 @@ void Session::on_mark(MarkSource source) {
 
 void Session::State::end_early_step() {
   if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
-  part_state();
+  part_state(/*begins=*/false);
   if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) resume_serving();
 }
 
@@ -263,14 +263,14 @@ void Session::State::begin_early_step() {
                                                      : first_steps && now == SessionState::kPlanned;
   if (!early) return;
   pause_serving();
-  part_state();
+  part_state(/*begins=*/true);
   in_early_step.store(true, std::memory_order_release);
 }
 
 // It may synchronise: of hundreds of optimizers only the first ones do.
-void Session::State::part_state() {
+void Session::State::part_state(bool begins) {
   constexpr std::uint64_t kMostParted = 32;
-  if (optimizer_steps <= kMostParted) port.part_optimizer_state();
+  if (optimizer_steps <= kMostParted) port.part_optimizer_state(begins);
 }
 
 bool Session::expects_lasting() const noexcept {

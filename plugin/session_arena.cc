@@ -30,7 +30,7 @@ Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes he
   if (!as_counted && ledger != nullptr)
     return Error{ErrorCode::kInternal,
                  "the arena was mapped in other pages than the device's; please report this"};
-  const Bytes counted = std::min(charged, (*mapped)->committed());
+  const Bytes counted = ledger == nullptr ? charged : std::min(charged, (*mapped)->committed());
   if (ledger != nullptr) ledger->give_arena(charged - counted);
   return std::make_unique<RetirableArena>(std::move(*mapped), ledger, port.arena_page(), counted);
 }

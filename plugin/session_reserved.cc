@@ -18,11 +18,12 @@ namespace stowage::plugin {
 namespace {
 
 constexpr std::uint64_t kSharesOfNeed = 100;          // so many parts of the need; one may come on top
-constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or two pages: small jobs are all rounding
+constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or three pages: small jobs are all rounding
 constexpr std::uint64_t kIterationsOfOldTensors = 2;  // since plans came: what lived before them dies
 constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
 constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
-constexpr std::uint64_t kServedWell = 16;  // iterations within the bound: the job has changed since
+constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
+constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
@@ -55,17 +56,16 @@ Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
   return former.any() ? use.allocated + former.live() : use.allocated;
 }
 
-// Where the trace has all of the job, its need is that of the better of PyTorch's allocators: optimizer state
-// lies apart while Stowage records, which may take more, and the job may run with the other one without it.
+// Where the trace has all of the job, what expandable segments would have reserved is known: what Stowage
+// sets apart while it records may take more than that. A page or two are rounding.
 void Session::State::note_modelled(const Trace& trace) {
   using allocator::CachingModel;
   if (budget.on() || info.device != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
-  const auto fixed = allocator::replay_caching(trace, CachingModel::Segments::kFixed);
-  const auto expandable = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
-  if (!fixed || !expandable) return;
-  const Bytes better = std::min(fixed->reserved, expandable->reserved);
+  const auto modelled = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
+  if (!modelled) return;
   const std::lock_guard lock(facts_mutex);
-  facts.recording_excess = facts.reserved_before - std::min(facts.reserved_before, better);
+  facts.recording_excess =
+      facts.reserved_before - std::min(facts.reserved_before, modelled->reserved + kRounding);
 }
 
 // The most that may be reserved; nothing where the device does not tell, or no iteration without a plan was
@@ -82,8 +82,8 @@ std::optional<Bytes> Session::State::most_reserved() {
     need = std::max(
         {facts.reserved_before - facts.recording_excess, facts.peak_live_before, facts.peak_live_seen});
   }
-  const Bytes slack =
-      std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, port.arena_page() + port.arena_page()});
+  const Bytes page = port.arena_page();
+  const Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
   return need + slack;
 }
 

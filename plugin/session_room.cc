@@ -36,8 +36,8 @@ void Session::State::release_upstream() {
   unreleasable.store(cached(port.upstream_use()).value(), std::memory_order_relaxed);
 }
 
-// The next request may need memory for a part of the arena. Where both together would be too much and
-// upstream has a block for it, that is used, off the plan.
+// The next request may need memory for a part of the arena. In an iteration in which the arena made way, and
+// where both together would be too much, upstream serves it if it has a block for it.
 void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
   const Bytes lacking = now.lacking(bytes, stream);
   if (lacking.value() == 0) return;
@@ -48,6 +48,9 @@ void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes
   if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
     release_upstream();
   if (!most || held() + lacking <= *most) return;
+  const bool off_the_plan =
+      arena_gaps.load(std::memory_order_relaxed) != gaps_before.load(std::memory_order_relaxed);
+  if (!off_the_plan) return;
   if (port.upstream_growth(bytes, stream).value() == 0) return now.hold_back(true);
   conduct([&] {
     if (const Bytes sum = held() + lacking; sum > *most) give_up_idle(sum - *most);
@@ -74,7 +77,8 @@ void Session::State::make_room_for_upstream(Bytes bytes, StreamId stream) {
 void Session::State::give_up_idle(Bytes wanted) {
   allocator::PlannedAllocator& now = *planned.back();
   if (now.committed_bytes() <= now.live_bytes()) return;
-  const bool first = arena_gaps.load(std::memory_order_relaxed) == gaps_before;
+  const bool first =
+      arena_gaps.load(std::memory_order_relaxed) == gaps_before.load(std::memory_order_relaxed);
   const Bytes share(now.committed_bytes().value() / (first ? kFirstShare : 1));
   const Bytes gone = now.decommit_idle(Offset(0), std::max(wanted, share));
   if (gone.value() == 0) return;
@@ -96,7 +100,8 @@ void Session::before_upstream_alloc(Bytes bytes, StreamId stream) {
 bool Session::State::is_strained(bool clean) {
   const Bytes committed = planned.back()->committed_bytes();
   const std::uint64_t gaps = arena_gaps.load(std::memory_order_relaxed);
-  const bool gave = std::exchange(gaps_before, gaps) != gaps;
+  const bool gave = gaps_before.exchange(gaps) != gaps;
+  planned.back()->hold_back(false);
   if (clean && committed == committed_before) thin.store(false, std::memory_order_relaxed);
   committed_before = committed;
   strain = gave ? strain + kStrainOfGap : strain - std::min<std::uint64_t>(strain, 1);

@@ -114,10 +114,10 @@ struct Session::State {
   std::uint64_t settled_iterations = 0;    ///< since plans came or went
   std::uint64_t oversized_iterations = 0;  ///< of these, those that reserved more than the job needs
   std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
-  std::uint64_t gaps_before = 0;           ///< `arena_gaps` when the last iteration ended
-  Bytes committed_before{0};               ///< of the arena, when the last iteration ended
-  bool left_for_memory = false;            ///< a plan was left for that once
-  bool from_cache = false;                 ///< the plan in use is of an earlier run, which has looked at it
+  std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
+  Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
+  bool left_for_memory = false;               ///< a plan was left for that once
+  bool from_cache = false;  ///< the plan in use is of an earlier run, which has looked at it
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
@@ -139,7 +139,7 @@ struct Session::State {
   void mark(MarkSource source);
   void begin_early_step();
   void end_early_step();
-  void part_state();
+  void part_state(bool begins);
   void leave();
   // session_frees.cc
   void tell_of_free(void* address, bool completed);

@@ -11,6 +11,7 @@
 #include "plugin/cuda/cuda_adaptor.h"
 #include "plugin/cuda/out_of_memory.h"
 #include "plugin/cuda/upstream_space.h"
+#include "tracer/factory_ops.h"
 #include "tracer/op_observer.h"
 
 namespace stowage::plugin {
@@ -151,15 +152,18 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
 // Optimizer state and the workspaces of cuBLAS are born among activations and gradients and outlive them. In
 // upstream's pool of the default stream they would settle between those, and each would pin a page of holes
 // for good. Upstream keeps a pool for every stream handle, and the default stream has two: null and
-// cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order. Only
-// under a budget, which needs large pieces of free memory: two pools take a few percent more than one.
+// cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
 void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
-  if (id != StreamId{0} || !device.port.ledger()->limited()) return nullptr;
+  if (id != StreamId{0}) return nullptr;
   const SessionState state = device.session.state();
   if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
-  // What ops on lists return in a step is scratch: gradients with weight decay, denominators.
-  const bool optimizer_state = device.session.expects_lasting() && !tracer::in_foreach_op();
+  // What ops on lists return in a step is scratch: gradients with weight decay, denominators. Under a budget
+  // ops are not observed, and the cache is emptied around the step instead.
+  const bool limited = device.port.ledger()->limited();
+  const bool optimizer_state =
+      device.session.expects_lasting() && (limited ? !tracer::in_foreach_op() : tracer::in_factory_op());
   if (!optimizer_state && !is_blas_workspace(bytes, caller)) return nullptr;
+  if (!limited) return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
   const NotTheEnd quiet;
   try {
     return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);

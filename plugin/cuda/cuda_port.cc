@@ -17,6 +17,7 @@
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/cuda/upstream_space.h"
 #include "plugin/notice.h"
+#include "tracer/factory_ops.h"
 
 namespace stowage::plugin {
 namespace {
@@ -154,6 +155,13 @@ void CudaPort::even_out(bool evicted, bool planned) {
   const bool refused = std::exchange(mended_before_, mended) != mended;
   evens_out_ = (evens_out_ && !planned) || (evicted && refused);
   limit_.begin_iteration(evens_out_);
+}
+
+// Under a budget large pieces of free memory matter. Without one the cache stays: what it holds would have to
+// be taken anew at once.
+void CudaPort::part_optimizer_state(bool begins) {
+  if (settings_.budget.is_set()) return release_upstream_cache();
+  tracer::watch_factory_ops(begins);
 }
 
 void CudaPort::stay_out() { cuda_adaptor()->rest(/*keep_settings=*/true); }

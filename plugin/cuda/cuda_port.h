@@ -42,9 +42,7 @@ class CudaPort final : public DevicePort {
   Bytes arena_page() override;
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
-  void part_optimizer_state() override {
-    if (settings_.budget.is_set()) release_upstream_cache();
-  }
+  void part_optimizer_state(bool begins) override;
   void even_out(bool evicted, bool planned) override;
   void stay_out() override;
   UpstreamUse upstream_use() override;

@@ -28,7 +28,7 @@ class FakePort : public DevicePort {
     const std::lock_guard lock(mutex_);
     reserved_ = held_;
   }
-  void part_optimizer_state() override { ++parts; }
+  void part_optimizer_state(bool) override { ++parts; }
   void stay_out() override { ++outs; }
   UpstreamUse upstream_use() override {
     const std::lock_guard lock(mutex_);
