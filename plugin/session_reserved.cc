@@ -84,6 +84,7 @@ std::optional<Bytes> Session::State::most_reserved() {
   }
   const Bytes page = port.arena_page();
   const Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
+  last_most.store((need + slack).value(), std::memory_order_relaxed);
   return need + slack;
 }
 

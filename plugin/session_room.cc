@@ -25,10 +25,14 @@ Bytes cached(const UpstreamUse& use) { return use.reserved - std::min(use.reserv
 }  // namespace
 
 // By arena and upstream together.
-Bytes Session::State::held() {
+Bytes Session::State::held(const UpstreamUse& use) {
   const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
-  const Bytes arenas = former.committed() + (now != nullptr ? now->committed_bytes() : Bytes(0));
-  return arenas + port.upstream_use().reserved;
+  return former.committed() + (now != nullptr ? now->committed_bytes() : Bytes(0)) + use.reserved;
+}
+
+// The rule for most requests, with what was allowed last time: it hardly ever falls.
+bool Session::State::fits(Bytes more, const UpstreamUse& use) {
+  return held(use) + more <= Bytes(last_most.load(std::memory_order_relaxed));
 }
 
 void Session::State::release_upstream() {
@@ -43,34 +47,35 @@ void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes
   if (lacking.value() == 0) return;
   now.hold_back(false);
   const UpstreamUse use = port.upstream_use();
+  if (fits(lacking, use) || !port.may_wait()) return;
   const std::optional<Bytes> most = most_reserved();
-  if ((most && held() + lacking <= *most) || !port.may_wait()) return;
+  if (most && held(use) + lacking <= *most) return;
   if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
     release_upstream();
-  if (!most || held() + lacking <= *most) return;
+  if (!most || held(port.upstream_use()) + lacking <= *most) return;
   const bool off_the_plan =
       arena_gaps.load(std::memory_order_relaxed) != gaps_before.load(std::memory_order_relaxed);
   if (!off_the_plan) return;
   if (port.upstream_growth(bytes, stream).value() == 0) return now.hold_back(true);
   conduct([&] {
-    if (const Bytes sum = held() + lacking; sum > *most) give_up_idle(sum - *most);
+    if (const Bytes sum = held(port.upstream_use()) + lacking; sum > *most) give_up_idle(sum - *most);
   });
 }
 
 // Upstream is about to be asked for `bytes`: what it caches in vain goes first, then idle parts of the arena.
 void Session::State::make_room_for_upstream(Bytes bytes, StreamId stream) {
-  const std::optional<Bytes> most = most_reserved();
-  if (!most) return;
   const UpstreamUse use = port.upstream_use();
-  if (held() + bytes <= *most) return;
+  if (fits(bytes, use)) return;
+  const std::optional<Bytes> most = most_reserved();
+  if (!most || held(use) + bytes <= *most) return;
   // Where it is about little, and what is cached might do, nothing is looked at closely.
-  const bool little = bytes.value() < most->value() / kSharesOfLittle && held() <= *most;
+  const bool little = bytes.value() < most->value() / kSharesOfLittle && held(use) <= *most;
   if ((little || bytes < kWorthReleasing) && cached(use) >= bytes) return;
   const Bytes growth = port.upstream_growth(bytes, stream);
-  if (growth.value() == 0 || held() + growth <= *most) return;
+  if (growth.value() == 0 || held(use) + growth <= *most) return;
   if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
     release_upstream();
-  if (const Bytes sum = held() + growth; sum > *most) give_up_idle(sum - *most);
+  if (const Bytes sum = held(port.upstream_use()) + growth; sum > *most) give_up_idle(sum - *most);
 }
 
 // Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.

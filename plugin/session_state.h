@@ -79,6 +79,7 @@ struct Session::State {
   PeakWatch peaks;
   std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
   std::atomic<std::uint64_t> reserved_in_iteration{0};  ///< the same since the last iteration ended
+  std::atomic<std::uint64_t> last_most{0};              ///< what most_reserved() said last
   std::atomic<std::uint64_t> unreleasable{0};  ///< bytes that upstream kept when its cache was last released
   std::atomic<std::uint64_t> arena_gaps{0};    ///< times that idle memory of the arena made way for upstream
 
@@ -178,7 +179,8 @@ struct Session::State {
   void forget_cached_plan();
   void give_up_plan(Bytes reserved, Bytes most);
   // session_room.cc
-  [[nodiscard]] Bytes held();
+  [[nodiscard]] Bytes held(const UpstreamUse& use);
+  [[nodiscard]] bool fits(Bytes more, const UpstreamUse& use);
   void release_upstream();
   void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   void make_room_for_upstream(Bytes bytes, StreamId stream);
