@@ -1,8 +1,9 @@
 // The guard of reserved memory: with a plan a job never reserves more than it was seen to need without one.
 //
 // What counts is the sum of the arena and of what upstream holds. It is compared with the most that upstream
-// alone held while no plan was followed, under the allocator settings that hold now, or with what tensors
-// held at one time, if that is more: no allocator does with less. The sum is foretold before the arena is
+// alone held while no plan was followed, under the allocator settings that hold now and hardly more than it
+// would have held without Stowage, or with what tensors held at one time, if that is more: no allocator does
+// with less. The sum is foretold before the arena is
 // mapped, from below, and looked at after every planned iteration. Two things are forgiven: what is left of
 // the switch, and a few iterations of a kind that may yet get a plan beside the others.
 #include <algorithm>
@@ -41,9 +42,8 @@ Bytes handed_on(const Plan& plan) {
 }  // namespace
 
 void Session::State::note_reserved(Bytes upstream_reserved) {
-  const allocator::PlannedAllocator* now = owner.load(std::memory_order_acquire);
-  if (now == nullptr) return;
-  const std::uint64_t sum = (now->committed_bytes() + former.committed() + upstream_reserved).value();
+  if (owner.load(std::memory_order_acquire) == nullptr) return;
+  const std::uint64_t sum = held(upstream_reserved).value();
   for (std::atomic<std::uint64_t>* highest : {&reserved_after, &reserved_in_iteration}) {
     std::uint64_t before = highest->load(std::memory_order_relaxed);
     while (before < sum && !highest->compare_exchange_weak(before, sum)) {
@@ -117,8 +117,8 @@ bool Session::State::leave_oversized(bool clean) {
     back_to_recording();
   } else {
     give_up_plan(reserved, *most);
+    give_back_arena();
   }
-  give_back_arena();
   return true;
 }
 

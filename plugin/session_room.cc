@@ -24,20 +24,31 @@ Bytes cached(const UpstreamUse& use) { return use.reserved - std::min(use.reserv
 
 }  // namespace
 
-// By arena and upstream together.
-Bytes Session::State::held(const UpstreamUse& use) {
+// By arenas and upstream together.
+Bytes Session::State::held(Bytes upstream_reserved) {
   const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
-  return former.committed() + (now != nullptr ? now->committed_bytes() : Bytes(0)) + use.reserved;
+  return former.committed() + (now != nullptr ? now->committed_bytes() : Bytes(0)) + upstream_reserved;
 }
 
 // The rule for most requests, with what was allowed last time: it hardly ever falls.
 bool Session::State::fits(Bytes more, const UpstreamUse& use) {
-  return held(use) + more <= Bytes(last_most.load(std::memory_order_relaxed));
+  return held(use.reserved) + more <= Bytes(last_most.load(std::memory_order_relaxed));
 }
 
 void Session::State::release_upstream() {
   port.release_upstream_cache();
   unreleasable.store(cached(port.upstream_use()).value(), std::memory_order_relaxed);
+}
+
+// What cannot go back is left alone: each time waits for the device.
+void Session::State::release_upstream_if_worth(const UpstreamUse& use) {
+  const Bytes kept(unreleasable.load(std::memory_order_relaxed));
+  if (cached(use) >= kept + kWorthReleasing) release_upstream();
+}
+
+// In the present iteration.
+bool Session::State::arena_made_way() const {
+  return arena_gaps.load(std::memory_order_relaxed) != gaps_before.load(std::memory_order_relaxed);
 }
 
 // The next request may need memory for a part of the arena. In an iteration in which the arena made way, and
@@ -49,16 +60,14 @@ void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes
   const UpstreamUse use = port.upstream_use();
   if (fits(lacking, use) || !port.may_wait()) return;
   const std::optional<Bytes> most = most_reserved();
-  if (most && held(use) + lacking <= *most) return;
-  if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
-    release_upstream();
-  if (!most || held(port.upstream_use()) + lacking <= *most) return;
-  const bool off_the_plan =
-      arena_gaps.load(std::memory_order_relaxed) != gaps_before.load(std::memory_order_relaxed);
-  if (!off_the_plan) return;
+  if (most && held(use.reserved) + lacking <= *most) return;
+  release_upstream_if_worth(use);
+  if (!most || held(port.upstream_use().reserved) + lacking <= *most) return;
+  if (!arena_made_way()) return;
   if (port.upstream_growth(bytes, stream).value() == 0) return now.hold_back(true);
   conduct([&] {
-    if (const Bytes sum = held(port.upstream_use()) + lacking; sum > *most) give_up_idle(sum - *most);
+    if (const Bytes sum = held(port.upstream_use().reserved) + lacking; sum > *most)
+      give_up_idle(sum - *most);
   });
 }
 
@@ -67,24 +76,21 @@ void Session::State::make_room_for_upstream(Bytes bytes, StreamId stream) {
   const UpstreamUse use = port.upstream_use();
   if (fits(bytes, use)) return;
   const std::optional<Bytes> most = most_reserved();
-  if (!most || held(use) + bytes <= *most) return;
+  if (!most || held(use.reserved) + bytes <= *most) return;
   // Where it is about little, and what is cached might do, nothing is looked at closely.
-  const bool little = bytes.value() < most->value() / kSharesOfLittle && held(use) <= *most;
+  const bool little = bytes.value() < most->value() / kSharesOfLittle && held(use.reserved) <= *most;
   if ((little || bytes < kWorthReleasing) && cached(use) >= bytes) return;
   const Bytes growth = port.upstream_growth(bytes, stream);
-  if (growth.value() == 0 || held(use) + growth <= *most) return;
-  if (cached(use) >= Bytes(unreleasable.load(std::memory_order_relaxed)) + kWorthReleasing)
-    release_upstream();
-  if (const Bytes sum = held(port.upstream_use()) + growth; sum > *most) give_up_idle(sum - *most);
+  if (growth.value() == 0 || held(use.reserved) + growth <= *most) return;
+  release_upstream_if_worth(use);
+  if (const Bytes sum = held(port.upstream_use().reserved) + growth; sum > *most) give_up_idle(sum - *most);
 }
 
 // Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.
 void Session::State::give_up_idle(Bytes wanted) {
   allocator::PlannedAllocator& now = *planned.back();
   if (now.committed_bytes() <= now.live_bytes()) return;
-  const bool first =
-      arena_gaps.load(std::memory_order_relaxed) == gaps_before.load(std::memory_order_relaxed);
-  const Bytes share(now.committed_bytes().value() / (first ? kFirstShare : 1));
+  const Bytes share(now.committed_bytes().value() / (arena_made_way() ? 1 : kFirstShare));
   const Bytes gone = now.decommit_idle(Offset(0), std::max(wanted, share));
   if (gone.value() == 0) return;
   thin.store(true, std::memory_order_relaxed);

@@ -118,7 +118,8 @@ struct Session::State {
   std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
   Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
   bool left_for_memory = false;               ///< a plan was left for that once
-  bool from_cache = false;  ///< the plan in use is of an earlier run, which has looked at it
+  /// The plan in use is of an earlier run, which has looked at it. Any thread reads it.
+  std::atomic<bool> from_cache{false};
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
@@ -179,9 +180,11 @@ struct Session::State {
   void forget_cached_plan();
   void give_up_plan(Bytes reserved, Bytes most);
   // session_room.cc
-  [[nodiscard]] Bytes held(const UpstreamUse& use);
+  [[nodiscard]] Bytes held(Bytes upstream_reserved);
   [[nodiscard]] bool fits(Bytes more, const UpstreamUse& use);
   void release_upstream();
+  void release_upstream_if_worth(const UpstreamUse& use);
+  [[nodiscard]] bool arena_made_way() const;
   void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   void make_room_for_upstream(Bytes bytes, StreamId stream);
   void give_up_idle(Bytes wanted);

@@ -158,7 +158,7 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, Strea
   const SessionState state = device.session.state();
   if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
   // What ops on lists return in a step is scratch: gradients with weight decay, denominators. Under a budget
-  // ops are not observed, and the cache is emptied around the step instead.
+  // that is known only where ops are recorded, and the cache is emptied around the step as well.
   const bool limited = device.port.ledger()->limited();
   const bool optimizer_state =
       device.session.expects_lasting() && (limited ? !tracer::in_foreach_op() : tracer::in_factory_op());
