@@ -37,7 +37,7 @@ class Session {
 
   /// The planned address for a request of `bytes` > 0, or nullptr: the caller serves it upstream and then
   /// calls on_upstream_alloc. The hot path.
-  void* try_allocate(Bytes bytes, StreamId stream) {
+  [[gnu::always_inline]] void* try_allocate(Bytes bytes, StreamId stream) {
     allocator::PlannedAllocator* planned = hot_.serving.load(std::memory_order_acquire);
     if (planned == nullptr || hot_.allocation_is_watched()) [[unlikely]]
       return try_allocate_watched(bytes, stream);
@@ -52,7 +52,7 @@ class Session {
   /// here).
   bool free(void* address);
   /// Frees an address of the arena. False, and nothing happens: no live block begins there. The hot path.
-  [[nodiscard]] bool free_block(void* address) {
+  [[nodiscard, gnu::always_inline]] bool free_block(void* address) {
     allocator::PlannedAllocator* owner = hot_.owner.load(std::memory_order_acquire);
     if (owner == nullptr || hot_.free_is_watched() || !owner->try_free(address)) [[unlikely]]
       return free_block_watched(address);

@@ -36,7 +36,8 @@ class WatchBit {
   const std::uint8_t bit_;
 };
 
-struct SessionHot {
+/// What is asked each time lies on one cache line.
+struct alignas(64) SessionHot {
   static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4, kThin = 8;
 
   /// An allocation has to do with more than the plan.
@@ -53,14 +54,15 @@ struct SessionHot {
 
   std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
   std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
-  FormerArenas former;                                         ///< where tensors of older plans live
   std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
   std::atomic<std::uint8_t> watched{kPeriod};
+  StreamUses uses;
+  // Asked less often.
   WatchBit forked{watched, kForked};
   WatchBit watch_period{watched, kPeriod};  ///< no optimizer or user has marked yet
   WatchBit history{watched, kHistory};      ///< somebody wants to hear of every block (DevicePort::on_block)
   WatchBit thin{watched, kThin};            ///< the arena lacks memory that the plan may want
-  StreamUses uses;
+  FormerArenas former;                      ///< where tensors of older plans live
 };
 
 }  // namespace stowage::plugin

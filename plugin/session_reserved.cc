@@ -103,6 +103,7 @@ bool Session::State::refuse_oversized(const Plan& plan) {
 bool Session::State::leave_oversized(bool clean) {
   const Bytes reserved(reserved_in_iteration.exchange(0));
   if (++settled_iterations <= kIterationsOfOldTensors) return release_upstream(), false;
+  if (reserved.value() <= last_most.load(std::memory_order_relaxed)) return false;  // most iterations
   const std::optional<Bytes> most = most_reserved();
   if (!most || reserved <= *most) return false;
   note(2, "an iteration reserved " + in_mib(reserved) + ", more than " + in_mib(*most));

@@ -49,12 +49,12 @@ class StreamUses {
   [[nodiscard]] bool any_in_arena() const { return in_arena_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  mutable std::mutex mutex_;
-  std::unordered_map<void*, std::vector<StreamId>> uses_;
-  std::vector<Waiting> waiting_;  ///< in order of their frees
   std::atomic<std::size_t> noted_{0};
   std::atomic<std::size_t> waiting_count_{0};
   std::atomic<std::size_t> in_arena_{0};  ///< of those
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, std::vector<StreamId>> uses_;
+  std::vector<Waiting> waiting_;  ///< in order of their frees
 };
 
 }  // namespace stowage::plugin
