@@ -15,23 +15,12 @@
 #include "recompute/op_call.h"
 #include "recompute/op_traits.h"
 #include "recompute/python_dispatch.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
 
 constexpr c10::DispatchKey kKey = c10::DispatchKey::DeferredInit;
-
-// Code of others, which may keep pointers: what the ops that it calls read and make stays.
-class OpaqueScope {
- public:
-  explicit OpaqueScope(bool opaque) : depth_(opaque ? 1 : 0) { opaque_depth() += depth_; }
-  OpaqueScope(const OpaqueScope&) = delete;
-  OpaqueScope& operator=(const OpaqueScope&) = delete;
-  ~OpaqueScope() { opaque_depth() -= depth_; }
-
- private:
-  const int depth_;
-};
 
 void run_call(const c10::OperatorHandle& op, const OpTraits& traits, Below kind, c10::DispatchKeySet below,
               torch::jit::Stack* stack) {
@@ -41,7 +30,8 @@ void run_call(const c10::OperatorHandle& op, const OpTraits& traits, Below kind,
     const c10::impl::ExcludeDispatchKeyGuard off(c10::DispatchKeySet{kKey});
     op.redispatchBoxed(below, stack);
   } else {
-    const OpaqueScope scope(kind != Below::kOps);
+    // Code of others may keep pointers: what the ops that it calls read and make stays.
+    const Deeper opaque(this_thread().opaque, kind != Below::kOps);
     op.redispatchBoxed(below, stack);  // what it calls comes by itself
   }
   call.end(torch::jit::last(*stack, traits.returns));
@@ -72,6 +62,7 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
     take_part(false);
     return op.redispatchBoxed(below, stack);
   }
+  if (below.has_any(c10::python_ks)) see_python_dispatch();
   // Recorded below autocast: it calls the op again, with casts as ops of their own.
   if (below.has_any(c10::autocast_dispatch_keyset)) return op.redispatchBoxed(below, stack);
   const OpTraits& traits = traits_of(op);
@@ -104,7 +95,6 @@ Status register_interposer() {
     registered = library;
     let_pass();
     see_below_autograd();
-    see_python_dispatch();
     return {};
   } catch (const std::exception& error) {
     return Error{
@@ -125,13 +115,15 @@ bool ignores_lazy_bits() { return c10::impl::tls_is_dispatch_key_excluded(c10::D
 
 // Autograd excludes the keys above kernels, and only these.
 bool called_by_kernel() {
-  return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::ADInplaceOrView) && !ignores_lazy_bits() &&
+  const c10::DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
+  return excluded.has(c10::DispatchKey::ADInplaceOrView) && !excluded.has(c10::DispatchKey::Conjugate) &&
          !is_seen_kernel();
 }
 
 bool autograd_is_off() { return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradOther); }
 
-SeenAgain::SeenAgain() : excluded_(replaying_here() == 0 && c10::impl::tls_is_dispatch_key_excluded(kKey)) {
+SeenAgain::SeenAgain()
+    : excluded_(this_thread().replaying == 0 && c10::impl::tls_is_dispatch_key_excluded(kKey)) {
   if (excluded_) c10::impl::tls_set_dispatch_key_excluded(kKey, false);
 }
 

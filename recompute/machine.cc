@@ -15,7 +15,6 @@ bool Machine::thrashes() const {
 }
 
 void Machine::tick(std::size_t made) {
-  if (replaying_here() > 0) return;
   // More than were made, as some of those looked at live; and the more, the more there are, so that the dead
   // are never most of them for long. What is dead costs more memory while things are away.
   residency.bury_dead((residency.any_away() ? 2 + 2 * made : 1 + made) + book.size() / 256);
@@ -33,16 +32,6 @@ void Machine::tick(std::size_t made) {
 Machine& machine() {
   static auto* const instance = new Machine;
   return *instance;
-}
-
-std::int64_t& running_op_bytes() noexcept {
-  thread_local std::int64_t bytes = 0;
-  return bytes;
-}
-
-int& opaque_depth() noexcept {
-  thread_local int depth = 0;
-  return depth;
 }
 
 }  // namespace stowage::recompute

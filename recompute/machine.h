@@ -36,18 +36,12 @@ struct Machine {
 
   /// True if more was recomputed in the present window than options.thrash_limit allows.
   [[nodiscard]] bool thrashes() const;
-  /// After each op, which made so many storages: forgets some of what is dead, and every so many ops of an
-  /// iteration sweeps; now and then a new window of the thrash guard begins.
+  /// After each op of the job's own, which made so many storages: forgets some of what is dead, and every so
+  /// many ops of an iteration sweeps; now and then a new window of the thrash guard begins.
   void tick(std::size_t made);
 };
 
 /// The one of the process; never destroyed.
 Machine& machine();
-
-/// > 0: the calling thread runs code that may touch memory unseen.
-int& opaque_depth() noexcept;
-
-/// What the op that the calling thread runs has taken and not given back so far, as allocators report it.
-std::int64_t& running_op_bytes() noexcept;
 
 }  // namespace stowage::recompute

@@ -59,7 +59,8 @@ void note_stream(StorageRecord& record) {
 
 }  // namespace
 
-OpCall::OpCall(const OpTraits& traits, Below below) : machine_(machine()), traits_(traits), below_(below) {}
+OpCall::OpCall(const OpTraits& traits, Below below)
+    : machine_(machine()), thread_(this_thread()), traits_(traits), below_(below) {}
 
 OpCall::~OpCall() {
   if (ended_) return;
@@ -95,7 +96,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   if (options.forced_every > 0 && machine_.op_number % options.forced_every == 0)
     machine_.evictor.evict_some(options.forced_seed, options.smallest.value(), machine_.op_number);
   begun_ = true;
-  running_op_bytes() = 0;
+  thread_.op_bytes = 0;
   started_ns_ = now_ns();
 }
 
@@ -207,7 +208,7 @@ void OpCall::bring_back() {
 void OpCall::pin_what_is_unsafe() {
   const bool hides = hidden_ && below_ != Below::kOps;
   const bool unsafe =
-      !traits_.trusted || traits_.resizes || traits_.routes || hides || opaque_depth() > 0 || suspended();
+      !traits_.trusted || traits_.resizes || traits_.routes || hides || thread_.opaque > 0 || suspended();
   if (!unsafe) return;
   const bool collective = traits_.name.compare(0, 6, "c10d::") == 0;
   for (const Use& use : uses_) {
@@ -219,7 +220,7 @@ void OpCall::pin_what_is_unsafe() {
 bool OpCall::may_record() const {
   if (below_ != Below::kPlain || !traits_.trusted || traits_.factory || traits_.resizes || !repeats(traits_))
     return false;
-  if (hidden_ || opaque_depth() > 0 || unseen_op_runs() || c10::InferenceMode::is_enabled()) return false;
+  if (hidden_ || thread_.opaque > 0 || unseen_op_runs() || c10::InferenceMode::is_enabled()) return false;
   if (called_by_kernel() && !traits_.random) return false;  // torch::rand_like looks like a kernel's call
   if (!parts_.empty())
     return false;  // of a dual tensor: autograd may run a decomposition in the kernel's place
@@ -303,7 +304,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   const std::uint64_t took_ns = now_ns() - started_ns_;
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
   ended_ = true;
-  running_op_bytes() = 0;
+  thread_.op_bytes = 0;
   const bool own = below_ != Below::kOps && traits_.trusted;  // else its time is that of the ops it called
   if (own) machine_.counters.ops_ns += took_ns;
   machine_.draws.end(draw_);
@@ -326,7 +327,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   }
   recipe_.reset();  // under the lock
   unlock();
-  machine_.tick(made_.size());
+  if (thread_.replaying == 0) machine_.tick(made_.size());
 }
 
 void OpCall::add_results(c10::ArrayRef<c10::IValue> results) {

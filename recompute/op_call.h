@@ -18,6 +18,7 @@
 
 #include "recompute/machine.h"
 #include "recompute/op_traits.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 
@@ -79,6 +80,7 @@ class OpCall {
   void unlock();
 
   Machine& machine_;
+  ThreadState& thread_;
   const OpTraits& traits_;
   const Below below_;
   bool hidden_ = false;  ///< a tensor among the arguments has memory that is not seen here

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "recompute/machine.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -49,14 +50,10 @@ DriverCounts Planned::counts() {
 }
 
 void Planned::note_memory(std::int64_t delta, std::uint64_t held) noexcept {
-  const bool own = QuietMemory::depth() == 0 && replaying_here() == 0;
-  if (own) running_op_bytes() += delta;
+  ThreadState& thread = this_thread();
+  const bool own = thread.quiet == 0 && thread.replaying == 0;
+  if (own) thread.op_bytes += delta;
   machine().steps.meter.note(delta, held, own);
-}
-
-int& QuietMemory::depth() noexcept {
-  thread_local int depth = 0;
-  return depth;
 }
 
 }  // namespace stowage::recompute

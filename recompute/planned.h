@@ -40,14 +40,4 @@ class Planned {
   static void note_memory(std::int64_t delta, std::uint64_t held) noexcept;
 };
 
-/// While one lives, what the calling thread frees is no doing of the job's.
-class QuietMemory {
- public:
-  QuietMemory() { ++depth(); }
-  QuietMemory(const QuietMemory&) = delete;
-  QuietMemory& operator=(const QuietMemory&) = delete;
-  ~QuietMemory() { --depth(); }
-  static int& depth() noexcept;
-};
-
 }  // namespace stowage::recompute

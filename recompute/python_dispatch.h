@@ -2,9 +2,10 @@
 //
 // Before PyTorch calls it, it excludes every dispatch key above Python's for the thread, the interposer's
 // among them (ATen/core/PythonFallbackKernel.cpp). All such calls go through PyInterpreter's table of
-// functions; the table is replaced once by one that takes the exclusion back for the time of a call.
+// functions; the table is replaced once by one that takes the exclusion back for the time of a call. Since
+// objects of Python are counted through the table, too, that waits for the first op of a subclass or mode.
 //
-// Thread safety: any thread. The first call should come before other threads run ops of subclasses.
+// Thread safety: any thread.
 #pragma once
 
 namespace stowage::recompute {

@@ -7,6 +7,7 @@
 #include "recompute/raw_writes.h"
 #include "recompute/replay.h"
 #include "recompute/replay_plan.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -19,11 +20,6 @@ std::uint64_t now_ns() {
 }
 
 }  // namespace
-
-int& replaying_here() noexcept {
-  thread_local int depth = 0;
-  return depth;
-}
 
 Residency::Plan Residency::plan_for(Value& target) {
   Plan plan;
@@ -129,13 +125,10 @@ c10::Storage Residency::make_again(Value& value) {
 }
 
 void Residency::run_all(Plan& plan) {
-  TORCH_CHECK_WITH(OutOfMemoryError, replaying_here() < kDeepest,
+  int& depth = this_thread().replaying;
+  TORCH_CHECK_WITH(OutOfMemoryError, depth < kDeepest,
                    "stowage: recomputation goes round in circles: the budget is too small for it");
-  struct Inside {
-    int& depth;
-    explicit Inside(int& at) : depth(++at) {}
-    ~Inside() { --depth; }
-  } const inside(replaying_here());
+  const Deeper replaying(depth);
   for (std::size_t step = 0; step < plan.steps.size(); ++step) run(plan, step);
 }
 

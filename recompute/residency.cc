@@ -6,9 +6,9 @@
 #include "core/check.h"
 #include "recompute/guard_range.h"
 #include "recompute/own_stream.h"
-#include "recompute/planned.h"
 #include "recompute/raw_writes.h"
 #include "recompute/replay.h"
+#include "recompute/thread_state.h"
 #include "recompute/thread_watch.h"
 
 namespace stowage::recompute {
@@ -47,7 +47,7 @@ bool Residency::evict(StorageRecord& record) {
   ++counts_.evictions;
   count_away(record.bytes, true);
   counts_.evicted_total += record.bytes;
-  const QuietMemory quiet;
+  const Deeper quiet(this_thread().quiet);
   impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
   return true;
 }
@@ -145,10 +145,7 @@ bool Residency::is_cheaper_kept(const StorageRecord& leaf, std::span<StorageReco
 }
 
 void Residency::keep_content(StorageRecord& record) {
-  struct Inside {
-    Inside() { ++replaying_here(); }
-    ~Inside() { --replaying_here(); }
-  } const inside;
+  const Deeper replaying(this_thread().replaying);
   const RecordLock lock(&record);
   const Ref<Value> content = record.current;
   const c10::Storage held(record.impl.lock());

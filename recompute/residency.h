@@ -134,9 +134,6 @@ class Residency {
   bool short_ = false;  ///< what starts from a leaf that is to be written did not fit
 };
 
-/// > 0 while the calling thread recomputes.
-int& replaying_here() noexcept;
-
 /// Keeps a storage from being evicted while it exists. Null is allowed.
 class RecordLock {
  public:

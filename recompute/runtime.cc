@@ -10,6 +10,7 @@
 #include "recompute/machine.h"
 #include "recompute/raw_writes.h"
 #include "recompute/recompute.h"
+#include "recompute/thread_state.h"
 #include "recompute/thread_watch.h"
 #include "recompute/training_threads.h"
 
@@ -154,8 +155,8 @@ void Runtime::expect_joins(bool all_join) {
   if (all.on.load()) watch_threads(!all_join);
 }
 
-void Runtime::enter_opaque() noexcept { ++opaque_depth(); }
-void Runtime::leave_opaque() noexcept { --opaque_depth(); }
+void Runtime::enter_opaque() noexcept { ++this_thread().opaque; }
+void Runtime::leave_opaque() noexcept { --this_thread().opaque; }
 
 void Runtime::suspend() {
   Machine& all = machine();
@@ -166,7 +167,7 @@ void Runtime::suspend() {
 
 void Runtime::resume() noexcept { end_suspension(); }
 
-bool Runtime::replaying() noexcept { return replaying_here() > 0; }
+bool Runtime::replaying() noexcept { return this_thread().replaying > 0; }
 
 Counters Runtime::counters() {
   Machine& all = machine();

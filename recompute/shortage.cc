@@ -3,6 +3,7 @@
 
 #include "recompute/machine.h"
 #include "recompute/recompute.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -96,7 +97,7 @@ std::string Runtime::explain_shortage(const Shortage& shortage, int device_type,
   parts.add(known.foreign, "in registered buffers that their owners use");
   parts.add(shortage.workspaces.value(), "in cuBLAS workspaces");  // counted by size: tensors come first
   parts.add(known.copies, "in copies that recomputation starts from");
-  parts.add(static_cast<std::uint64_t>(std::max<std::int64_t>(running_op_bytes(), 0)),
+  parts.add(static_cast<std::uint64_t>(std::max<std::int64_t>(this_thread().op_bytes, 0)),
             "made by the running op so far (outputs, workspace)");
   parts.add_rest("in other libraries, recomputations under way, tensors that no op has used, and rounding");
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "recompute/planned.h"
 #include "recompute/replay_plan.h"
+#include "recompute/thread_state.h"
 #include "recompute/walk_down.h"
 
 namespace stowage::recompute {
@@ -45,7 +45,7 @@ void Residency::keep_spare(Value& value, const c10::Storage& storage, std::uint6
 }
 
 void Residency::release_spare(Value& value) {
-  const QuietMemory ours;
+  const Deeper quiet(this_thread().quiet);
   value.kept = false;
   value.anchor = c10::Storage();
 }

@@ -3,11 +3,10 @@
 #include <c10/core/Allocator.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "core/check.h"
 #include "recompute/mapped_file.h"
-#include "recompute/planned.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -123,8 +122,7 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
 void StorageBook::release_leaves(StorageRecord& record) {
   for (const auto& leaf : record.leaves) {
     if (--leaf->anchors > 0) continue;
-    std::optional<QuietMemory> ours;
-    if (leaf->kept) ours.emplace();
+    const Deeper quiet(this_thread().quiet, leaf->kept);
     leaf->anchor = c10::Storage();
     leaf->kept = false;
   }

@@ -2,7 +2,9 @@
 
 #include <ATen/Context.h>
 
+#include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace stowage::recompute {
@@ -46,7 +48,7 @@ bool splits(Bits bits) {
 
 constexpr unsigned kBackendBits = 4;  // of one of attention's kernels in their order
 
-const std::array kSwitches = {
+constexpr std::array kSwitches = {
     Switch{"setDeterministicAlgorithms", kAllOps, 2,
            [](at::Context& context) {
              return Bits(context.deterministicAlgorithms()) | Bits(context.deterministicAlgorithmsWarnOnly())
@@ -119,64 +121,64 @@ const std::array kSwitches = {
 
 #undef STOWAGE_FLAG
 
-unsigned reach_of(Obeyed obeyed) {
-  unsigned reach = kAllOps | (obeyed.cuda ? kCudaOps : kCpuOps);
-  if (obeyed.products != Products::kNone) reach |= obeyed.cuda ? kCudaProducts : kCpuProducts;
-  if (obeyed.products == Products::kAttention) reach |= kAttention;
+constexpr unsigned reach_of(Products products, bool cuda) {
+  unsigned reach = kAllOps | (cuda ? kCudaOps : kCpuOps);
+  if (products != Products::kNone) reach |= cuda ? kCudaProducts : kCpuProducts;
+  if (products == Products::kAttention) reach |= kAttention;
   return reach;
 }
 
-// A setting that an op obeys, and where its bits lie.
-struct Position {
-  const Switch* setting;
-  std::size_t word;
-  unsigned shift;
-};
-
-// Attention's own settings are in the second word.
-std::vector<Position> positions_for(Obeyed obeyed) {
-  const unsigned reach = reach_of(obeyed);
-  std::array<unsigned, 2> used{};
-  std::vector<Position> positions;
-  for (const Switch& one : kSwitches) {
-    if ((one.reach & reach) == 0) continue;
-    const std::size_t word = one.reach == kAttention ? 1 : 0;
-    positions.push_back({&one, word, used[word]});
-    used[word] += one.width;
+// Where the bits of the setting `at` lie for ops that obey `reach`. Attention's own are in the second word.
+constexpr std::size_t word_of(std::size_t at) { return kSwitches[at].reach == kAttention ? 1 : 0; }
+constexpr unsigned shift_of(std::size_t at, unsigned reach) {
+  unsigned shift = 0;
+  for (std::size_t i = 0; i < at; ++i) {
+    if ((kSwitches[i].reach & reach) != 0 && word_of(i) == word_of(at)) shift += kSwitches[i].width;
   }
-  return positions;
+  return shift;
 }
 
-// Found out once: asked at each op.
-const std::vector<Position>& known_positions_for(Obeyed obeyed) {
-  constexpr std::size_t kKinds = static_cast<std::size_t>(Products::kAttention) + 1;
-  static const auto known = [] {
-    std::array<std::array<std::vector<Position>, kKinds>, 2> all;
-    for (std::size_t kind = 0; kind < kKinds; ++kind) {
-      for (const bool cuda : {false, true})
-        all[cuda ? 1 : 0][kind] = positions_for({static_cast<Products>(kind), cuda});
-    }
-    return all;
-  }();
-  return known[obeyed.cuda ? 1 : 0][static_cast<std::size_t>(obeyed.products)];
+// Asked at each op: the compiler makes straight code of the table.
+template <unsigned kReach, std::size_t... kAt>
+Switches read(at::Context& context, std::index_sequence<kAt...>) {
+  Switches now{};
+  const auto add = [&]<std::size_t kOne>() {
+    if constexpr ((kSwitches[kOne].reach & kReach) != 0)
+      now[word_of(kOne)] |= kSwitches[kOne].get(context) << shift_of(kOne, kReach);
+  };
+  (add.template operator()<kAt>(), ...);
+  return now;
+}
+
+template <Products kProducts>
+Switches read(bool cuda) {
+  constexpr auto kAll = std::make_index_sequence<kSwitches.size()>();
+  at::Context& context = at::globalContext();
+  return cuda ? read<reach_of(kProducts, true)>(context, kAll)
+              : read<reach_of(kProducts, false)>(context, kAll);
 }
 
 }  // namespace
 
 Switches present_switches(Obeyed obeyed) {
-  at::Context& context = at::globalContext();
-  Switches now{};
-  for (const auto& [setting, word, shift] : known_positions_for(obeyed))
-    now[word] |= setting->get(context) << shift;
-  return now;
+  switch (obeyed.products) {
+    case Products::kNone:
+      return read<Products::kNone>(obeyed.cuda);
+    case Products::kAttention:
+      return read<Products::kAttention>(obeyed.cuda);
+    default:
+      return read<Products::kMatrix>(obeyed.cuda);  // each other kind obeys the same
+  }
 }
 
 void change_switches(const Switches& from, const Switches& to, Obeyed obeyed) {
   at::Context& context = at::globalContext();
-  for (const auto& [setting, word, shift] : known_positions_for(obeyed)) {
-    const Bits mask = (Bits{1} << setting->width) - 1;
-    const Bits wanted = to[word] >> shift & mask;
-    if (wanted != (from[word] >> shift & mask)) setting->set(context, wanted);
+  const unsigned reach = reach_of(obeyed.products, obeyed.cuda);
+  for (std::size_t i = 0; i < kSwitches.size(); ++i) {
+    if ((kSwitches[i].reach & reach) == 0) continue;
+    const Bits mask = ((Bits{1} << kSwitches[i].width) - 1) << shift_of(i, reach);
+    const Bits wanted = to[word_of(i)] & mask;
+    if (wanted != (from[word_of(i)] & mask)) kSwitches[i].set(context, wanted >> shift_of(i, reach));
   }
 }
 

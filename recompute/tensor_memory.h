@@ -56,6 +56,7 @@ inline bool is_dense(const at::TensorBase& tensor) {
 
 /// Its storage if it has one with memory on a device that is served, else null. Of any kind of tensor.
 inline const c10::Storage* served_storage(const at::TensorBase& tensor) {
+  if (internal::is_ordinary(tensor)) return &tensor.unsafeGetTensorImpl()->unsafe_storage();
   if (!tensor.has_storage() || tensor.key_set().has_any(internal::kWrappers)) return nullptr;
   const c10::Storage& storage = tensor.unsafeGetTensorImpl()->unsafe_storage();
   const c10::DeviceType device = storage.device_type();

@@ -7,6 +7,7 @@
 
 #include "recompute/interposer.h"
 #include "recompute/machine.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -21,7 +22,7 @@ struct UnseenOp : at::ObserverContext {
 
 std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction&) {
   Machine& all = machine();
-  if (takes_part() || replaying_here() > 0 || !all.on.load(std::memory_order_relaxed)) return nullptr;
+  if (takes_part() || this_thread().replaying > 0 || !all.on.load(std::memory_order_relaxed)) return nullptr;
   auto unseen = std::make_unique<UnseenOp>();  // before the lock: an eviction under way ends, no other begins
   const std::lock_guard<std::recursive_mutex> lock(all.mutex);
   all.residency.restore_all();

@@ -1,0 +1,36 @@
+// What the calling thread is in the midst of. One variable for all of it, which an op looks up once: to find
+// a thread's variable is a call in a shared library.
+//
+// Thread safety: each thread has its own.
+#pragma once
+
+#include <cstdint>
+
+namespace stowage::recompute {
+
+struct ThreadState {
+  int opaque = 0;             ///< > 0: it runs code that may touch memory unseen
+  int replaying = 0;          ///< > 0: it recomputes
+  int quiet = 0;              ///< > 0: what it frees is no doing of the job's
+  std::int64_t op_bytes = 0;  ///< what its op has taken and not given back so far, as allocators report it
+};
+
+inline ThreadState& this_thread() noexcept {
+  constinit thread_local ThreadState state;
+  return state;
+}
+
+/// While it exists, `depth` is one more.
+class Deeper {
+ public:
+  explicit Deeper(int& depth, bool really = true) : depth_(depth), by_(really ? 1 : 0) { depth_ += by_; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+  ~Deeper() { depth_ -= by_; }
+
+ private:
+  int& depth_;
+  const int by_;
+};
+
+}  // namespace stowage::recompute
