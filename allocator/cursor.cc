@@ -8,13 +8,15 @@
 namespace stowage::allocator {
 namespace {
 
-constexpr std::uint32_t kWindow = 16;  // entries to either side that rule 2 looks at
-constexpr std::uint32_t kStep = 2;     // how near is near enough for one matching request
-constexpr int kEnough = 3;             // matching requests that settle a place
-constexpr std::uint32_t kRare = 2;     // a beginning that looks like no more entries than this is worth a try
-constexpr std::size_t kTriplesTried = 64;  // places of one triple that are looked at
-constexpr std::size_t kHistory = 512;      // iterations that are remembered
-constexpr std::uint32_t kMarkSlack = 16;   // entries that a mark may be off (or an eighth of the plan)
+constexpr std::uint32_t kWindow = 16;           // entries to either side that rule 2 looks at
+constexpr std::uint64_t kSharesOfSmall = 4096;  // of the plan's height
+constexpr std::uint32_t kStep = 2;              // how near is near enough for one matching request
+constexpr int kEnough = 3;                      // matching requests that settle a place
+constexpr std::uint32_t kRare = 2;  // a beginning that looks like no more entries than this is worth a try
+constexpr std::uint32_t kShareLeftOut = 4;  // of a plan, at a jump
+constexpr std::size_t kTriplesTried = 64;   // places of one triple that are looked at
+constexpr std::size_t kHistory = 512;       // iterations that are remembered
+constexpr std::uint32_t kMarkSlack = 16;    // entries that a mark may be off (or an eighth of the plan)
 
 std::uint64_t mix(std::uint64_t hash, Request request) {
   // The finaliser of Murmur3 (Appleby, public domain), over both fields.
@@ -46,6 +48,7 @@ void Cursor::add(const Plan& plan) {
     made.requests.push_back({entry.rounded.value(), entry.stream.value()});
   }
   made.inner_marks = plan.inner_marks;
+  small_ = std::max(small_, plan.height.value() / kSharesOfSmall);
   const auto number = static_cast<std::uint32_t>(plans_.size() - 1);
   if (!made.requests.empty()) {
     made.rare_beginning =
@@ -103,6 +106,7 @@ void Cursor::advance_to(std::uint32_t entry) {
   latest_[0] = all[entry - 1];
   at_.entry = entry;
   unmatched_ = 0;
+  requests_ += passed;
   found_since_jump_ += passed;
   if (found_since_jump_ > kWindow) left_.reset();
 }
@@ -113,18 +117,25 @@ std::optional<Position> Cursor::find(Request request) {
   if (may_be_known(request)) {
     found = another_plan(request);
     still_clean = found.has_value();
-    if (!found && at_end()) found = beginning(request);
-    if (!found) found = near(request);
-    if (!found) found = beginning(request);
-    if (!found) found = far(request);
+    if (!found && !is_doubtful(request)) found = elsewhere(request);
   }
   remember(request);
+  ++requests_;
   clean_ = still_clean || (found && found->entry == 0);
   if (found) {
     move_to(*found);
   } else {
     ++unmatched_;
   }
+  return found;
+}
+
+std::optional<Position> Cursor::elsewhere(Request request) const {
+  std::optional<Position> found;
+  if (at_end()) found = beginning(request);
+  if (!found) found = near(request);
+  if (!found) found = beginning(request);
+  if (!found) found = far(request);
   return found;
 }
 
@@ -137,7 +148,7 @@ void Cursor::move_to(Position found) {
   const bool stays_near = found.plan == at_.plan && distance(found.entry, at_.entry) <= kWindow;
   if (!stays_near) left_ = at_;
   found_since_jump_ = 0;
-  if (found.entry == 0) marks_seen_ = 0;
+  if (found.entry == 0) marks_seen_ = requests_ = 0;
   unmatched_ = 0;
   at_ = {found.plan, found.entry + 1};
 }
@@ -160,6 +171,21 @@ std::uint32_t Cursor::common_beginning(std::uint32_t one, std::uint32_t other) c
 
 bool Cursor::may_follow(std::uint32_t plan, Position at) const {
   return clean_ && plan != at.plan && common_beginning(plan, at.plan) > at.entry;
+}
+
+// Not for ever: a job may have found another beginning.
+bool Cursor::doubts() const {
+  return unmatched_ != 0 && at_.entry < kBeginning && unmatched_ < length(at_.plan) / 2;
+}
+
+// Between two iterations a job may copy its weights. Most of them are small, as are many of the plan's
+// entries, and a copy that took such a place would lie for good in the way of large ones.
+bool Cursor::is_doubtful(Request request) const {
+  return (doubts() || at_.entry == 0) && request.bytes < small_;
+}
+
+bool Cursor::expects(Request request) const {
+  return matches(at_, request) && !(doubts() && request.bytes < small_);
 }
 
 // Rule 2, around one place: `middle` is the entry that was expected. After m requests in a row that were not
@@ -216,6 +242,7 @@ std::optional<Position> Cursor::far(Request request) const {
   for (std::size_t tried = 0; tried < kTriplesTried && it != triples_.end() && it->first == hash;
        ++tried, ++it) {
     const Position at = it->second;
+    if (at.entry > requests_ + length(at.plan) / kShareLeftOut) continue;
     if (evidence(at, request) < kEnough) continue;
     std::uint64_t cost = distance(at.entry, at_.entry);
     if (at.plan != at_.plan) {
@@ -257,7 +284,7 @@ bool Cursor::mark() {
   if (const std::optional<std::uint32_t> index = inner_mark()) {
     const std::uint32_t entry = plans_[at_.plan].inner_marks[*index];
     clean_ = clean_ && entry == at_.entry;
-    at_.entry = entry;
+    at_.entry = requests_ = entry;
     marks_seen_ = *index + 1;
     return false;
   }
@@ -280,7 +307,7 @@ std::uint32_t Cursor::plan_that_ended() const {
 void Cursor::begin_iteration(std::uint32_t ended) {
   plans_[ended].last_used = iteration_;
   at_ = {predict(ended), 0};
-  marks_seen_ = 0;
+  marks_seen_ = requests_ = 0;
   clean_ = true;
 }
 

@@ -16,7 +16,10 @@
 //   3. A plan's beginning: iterations that were cut short (an exception, an evaluation that runs the forward
 //   part only).
 //      Before rule 2 when the plan is at its end.
-//   4. Far: an entry anywhere with the last three requests matching up to it.
+//   4. Far: an entry with the last three requests matching up to it; none that the iteration would have to
+//      leave out a quarter of its plan for. Between two iterations a job may copy its weights, and the sizes
+//      of parameters in their order are also what the plan has for the optimizer's step.
+//   At the beginning of an iteration a small request (a 4096th of the plan) tells nothing of where the job is.
 //   Otherwise the request is not in the plan (an allocation more) and the cursor stays.
 // Thread safety: none. Invariant: position() names a plan and an entry of it or its end, if there is any
 // plan.
@@ -53,8 +56,10 @@ class Cursor {
 
   [[nodiscard]] Position position() const { return at_; }
   [[nodiscard]] bool at_end() const { return at_.entry >= length(at_.plan); }
-  /// The next entry is `request`.
-  [[nodiscard]] bool expects(Request request) const { return matches(at_, request); }
+  /// `request` stands for the next entry.
+  [[nodiscard]] bool expects(Request request) const;
+  /// A request like the next entry may yet be another: ask expects() or find() of each.
+  [[nodiscard]] bool doubts() const;
 
   /// Says that the entries up to `entry` of the current plan were requested in their order.
   void advance_to(std::uint32_t entry);
@@ -74,6 +79,8 @@ class Cursor {
   void add(const Plan& plan);
 
  private:
+  static constexpr std::uint32_t kBeginning = 8;  ///< entries of a plan
+
   struct Sequence {
     std::vector<Request> requests;
     std::vector<std::uint32_t> inner_marks;
@@ -89,8 +96,10 @@ class Cursor {
   [[nodiscard]] std::uint32_t length(std::uint32_t plan) const;
   [[nodiscard]] bool matches(Position at, Request request) const;
   [[nodiscard]] int evidence(Position at, Request request) const;
+  [[nodiscard]] std::optional<Position> elsewhere(Request request) const;
   [[nodiscard]] std::optional<Position> another_plan(Request request) const;
   [[nodiscard]] std::uint32_t common_beginning(std::uint32_t one, std::uint32_t other) const;
+  [[nodiscard]] bool is_doubtful(Request request) const;
   void look_around(Position middle, Request request, Candidate& best) const;
   [[nodiscard]] std::optional<Position> near(Request request) const;
   [[nodiscard]] std::optional<Position> beginning(Request request) const;
@@ -108,10 +117,12 @@ class Cursor {
   std::vector<std::pair<std::uint64_t, Position>>
       triples_;                            ///< hash of three requests in a row, where the third stands
   std::array<std::uint64_t, 64> known_{};  ///< a bit for each hash of a planned request: most misses end here
+  std::uint64_t small_ = 0;                ///< requests below these bytes are small
   Position at_;
   std::optional<Position> left_;     ///< where the last far jump came from, while that is news
   std::array<Request, 2> latest_{};  ///< the two requests before the present one, latest first
   std::uint32_t unmatched_ = 0;      ///< requests since the last one that was found
+  std::uint32_t requests_ = 0;  ///< of the iteration, or entries up to its last inner mark and those since
   std::uint32_t found_since_jump_ = 0;
   bool clean_ = true;                   ///< every request of the iteration so far was the next of the plan
   std::uint32_t marks_seen_ = 0;        ///< inner marks passed in this iteration

@@ -6,12 +6,13 @@
 namespace stowage::allocator {
 namespace {
 
-// By segment: whether anything live lies in it.
-std::vector<bool> in_use(const std::vector<Segment>& segments, const Layout& layout) {
+// By segment: whether anything live lies in it that begins at none of the offsets `but` (ascending).
+std::vector<bool> in_use(const std::vector<Segment>& segments, const Layout& layout,
+                         const std::vector<std::uint64_t>& but = {}) {
   std::vector<bool> used(segments.size(), false);
   const auto ends_after = [](std::uint64_t offset, const Segment& segment) { return offset < segment.end; };
   for (const Owner& owner : layout.owners().places()) {
-    if (!owner.live()) continue;
+    if (!owner.live() || std::binary_search(but.begin(), but.end(), owner.offset)) continue;
     const std::uint64_t end = owner.offset + owner.rounded().value();
     auto at = std::upper_bound(segments.begin(), segments.end(), owner.offset, ends_after);
     for (; at != segments.end() && at->begin < end; ++at)
@@ -54,6 +55,14 @@ Bytes IdleSegments::lacking(std::uint64_t begin, std::uint64_t end) const {
   for (const std::size_t index : idle_) {
     if (segments[index].end > begin && segments[index].begin < end) sum += segments[index].bytes();
   }
+  return sum;
+}
+
+Bytes IdleSegments::pinned(const Layout& layout, const std::vector<std::uint64_t>& but) const {
+  const std::vector<Segment> segments = arena_.segments();
+  const std::vector<bool> used = in_use(segments, layout, but);
+  Bytes sum{0};
+  for (std::size_t i = 0; i < segments.size(); ++i) sum += used[i] ? segments[i].bytes() : Bytes(0);
   return sum;
 }
 

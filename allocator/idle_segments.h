@@ -37,6 +37,8 @@ class IdleSegments {
   void hold_back(bool wanted) noexcept { held_back_ = wanted; }
   /// What commit_for() would take of the device.
   [[nodiscard]] Bytes lacking(std::uint64_t begin, std::uint64_t end) const;
+  /// Bytes of the segments that something lies in which begins at none of the offsets `but` (ascending).
+  [[nodiscard]] Bytes pinned(const Layout& layout, const std::vector<std::uint64_t>& but) const;
   /// Makes `layout`, which is that of `plans`, anew so that it gives out nothing in segments from `from` on
   /// where nothing is live now: the highest of them, until they are `most` bytes or more. Throws
   /// std::bad_alloc, and nothing has changed then.

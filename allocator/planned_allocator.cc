@@ -67,12 +67,15 @@ struct PlannedAllocator::State {
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
 
+  // Where the cursor doubts, each request is its to judge.
   void follow_cursor() {
     const Position at = cursor.position();
-    first_entry = at.plan < plans.size() ? hot.layout.entries(at.plan) : &kNoPlan;
-    hot.next = first_entry + at.entry;
+    first_entry = at.plan < plans.size() && !cursor.doubts() ? hot.layout.entries(at.plan) : nullptr;
+    hot.next = first_entry != nullptr ? first_entry + at.entry : &kNoPlan;
   }
-  void update_cursor() { cursor.advance_to(static_cast<std::uint32_t>(hot.next - first_entry)); }
+  void update_cursor() {
+    if (first_entry != nullptr) cursor.advance_to(static_cast<std::uint32_t>(hot.next - first_entry));
+  }
 
   void* serve(Position at, Bytes bytes);
   void* take(Position at, Bytes bytes);
@@ -136,13 +139,13 @@ void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
   if (state.cursor.expects(request)) {
     const Position at = state.cursor.position();
     state.cursor.advance_to(at.entry + 1);
-    ++hot_.next;
+    state.follow_cursor();
     return state.serve(at, bytes);
   }
   const bool beyond = state.cursor.at_end();
   const std::optional<Position> found = state.cursor.find(request);
-  if (!found) return state.miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected);
   state.follow_cursor();
+  if (!found) return state.miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected);
   return state.serve(*found, bytes);
 }
 
@@ -345,6 +348,12 @@ Bytes PlannedAllocator::lacking(Bytes bytes, StreamId stream) const {
 void PlannedAllocator::hold_back(bool wanted) {
   const std::lock_guard guard(hot_.lock);
   state_->idle.hold_back(wanted);
+}
+
+Bytes PlannedAllocator::pinned_bytes(const std::vector<std::uint64_t>& but) const {
+  const std::lock_guard changing(state_->idle.changing());
+  const std::lock_guard guard(hot_.lock);
+  return state_->idle.pinned(hot_.layout, but);
 }
 
 Bytes PlannedAllocator::committed_bytes() const noexcept { return state_->idle.committed(); }

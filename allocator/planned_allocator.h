@@ -96,6 +96,9 @@ class PlannedAllocator {
   [[nodiscard]] Bytes lacking(Bytes bytes, StreamId stream) const;
   /// While it holds back, requests whose places have no memory are misses.
   void hold_back(bool wanted);
+  /// Bytes of the segments of the arena that stay in use once the blocks at the offsets `but` (ascending) are
+  /// freed.
+  [[nodiscard]] Bytes pinned_bytes(const std::vector<std::uint64_t>& but) const;
   /// Bytes of the arena that are backed by memory. Counted, without a lock.
   [[nodiscard]] Bytes committed_bytes() const noexcept;
   /// The live block that begins at `address`, unless it is freed already.

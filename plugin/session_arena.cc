@@ -37,10 +37,10 @@ Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes he
 
 }  // namespace
 
-Status Session::State::serve(const Plan& plan) {
+Status Session::State::serve(const std::vector<Plan>& plans_of_job) {
   if (owner.load() != nullptr) {
     if (budget.on() && parts.add_all()) {
-      const bool taken = static_cast<bool>(planned.back()->replace_plans({plan}));
+      const bool taken = static_cast<bool>(planned.back()->replace_plans(plans_of_job));
       parts.begin(*arena);  // it may have grown even for a plan that it cannot take
       if (taken) return {};
     }
@@ -49,18 +49,24 @@ Status Session::State::serve(const Plan& plan) {
       return Error{ErrorCode::kOutOfMemory,
                    "the arena cannot be exchanged while tensors of the old plan live in it"};
   }
-  if (Status apart = allocator::StreamRegions().admit({plan}); !apart) return apart;
+  return map_for(plans_of_job);
+}
+
+Status Session::State::map_for(const std::vector<Plan>& plans_of_job) {
+  if (Status apart = allocator::StreamRegions().admit(plans_of_job); !apart) return apart;
   if (settings.fault == Fault::kArena)
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
   // Memory comes as the job uses it, while upstream's goes: never both at once.
+  Bytes height{0};
+  for (const Plan& plan : plans_of_job) height = std::max(height, plan.height);
   const bool on_use = !budget.on() && !port.commits_on_touch();
   Result<std::unique_ptr<RetirableArena>> retirable =
-      map_retirable(port, plan.height, on_use ? allocator::Backing::kOnUse : allocator::Backing::kNow);
+      map_retirable(port, height, on_use ? allocator::Backing::kOnUse : allocator::Backing::kNow);
   if (!retirable) return retirable.error();
   arena = retirable->get();
   parts.begin(*arena);
-  planned.push_back(std::make_unique<allocator::PlannedAllocator>(
-      std::move(*retirable), std::vector<Plan>{plan}, port.arena_counters()));
+  planned.push_back(std::make_unique<allocator::PlannedAllocator>(std::move(*retirable), plans_of_job,
+                                                                  port.arena_counters()));
   planned.back()->set_outside_bytes(outside_bytes(port.upstream_use()));
   thin.store(arena->committed() < arena->mapped(), std::memory_order_relaxed);
   owner.store(planned.back().get(), std::memory_order_release);

@@ -47,7 +47,9 @@ void Session::State::planned_mark(MarkSource source) {
   const UpstreamUse use = port.upstream_use();
   now.set_outside_bytes(outside_bytes(use));
   note_reserved(use.reserved);
-  if (now.counts().iterations != before.iterations) end_iteration();
+  if (now.counts().iterations == before.iterations) return;
+  note_lasting(outside_bytes(use));
+  end_iteration();
 }
 
 void Session::State::end_iteration() {
@@ -67,10 +69,12 @@ void Session::State::end_iteration() {
   // Where the arena went without memory, upstream may be what has it now.
   if (missed != 0 && planned.back()->committed_bytes() < arena->mapped()) release_upstream();
   if (is_strained(missed == 0)) return back_to_recording();
+  const Bytes reserved(reserved_in_iteration.load(std::memory_order_relaxed));
   if (leave_oversized(missed == 0)) return;
   take_background_plan(std::chrono::milliseconds(0));
   take_improved_plan();
   learn(missed != 0, marks);
+  watch_outstayed(missed == 0, reserved);
   const bool diverged = static_cast<double>(missed) > settings.miss_tolerance * static_cast<double>(made);
   diverged_streak = diverged ? diverged_streak + 1 : 0;
   if (diverged_streak >= settings.diverged_iterations && !background) back_to_recording();
@@ -84,6 +88,7 @@ void Session::State::begin_learning() {
   learn_next = kFirstLearning;
   marks_in_iteration = diverged_marks = 0;
   settled_iterations = oversized_iterations = strain = 0;
+  outstayed.restart();
   diverged_streak = requests_at_mark = 0;
   requests_before = requests_at_mark = requests(planned.back()->counts());
 }

@@ -2,8 +2,8 @@
 //
 // What counts is the sum of the arena and of what upstream holds. It is compared with the most that upstream
 // alone held while no plan was followed, under the allocator settings that hold now and hardly more than it
-// would have held without Stowage, or with what tensors held at one time, if that is more: no allocator does
-// with less. The sum is foretold before the arena is
+// would have held without Stowage, with what tensors the job came to keep since on top, or with what tensors
+// held at one time, if that is more: no allocator does with less. The sum is foretold before the arena is
 // mapped, from below, and looked at after every planned iteration. Two things are forgiven: what is left of
 // the switch, and a few iterations of a kind that may yet get a plan beside the others.
 #include <algorithm>
@@ -56,6 +56,14 @@ Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
   return former.any() ? use.allocated + former.live() : use.allocated;
 }
 
+// What a job keeps from some iteration on (a copy of its weights, averages of them) it would need without a
+// plan, too. Old tensors of the switch are gone first.
+void Session::State::note_lasting(Bytes outside) {
+  if (settled_iterations < kIterationsOfOldTensors && !lasting_first) return;
+  lasting_first = std::min(lasting_first.value_or(outside), outside);
+  lasting_more.store((outside - *lasting_first).value(), std::memory_order_relaxed);
+}
+
 // Where the trace has all of the job, what expandable segments would have reserved is known: what Stowage
 // sets apart while it records may take more than that. A page or two are rounding.
 void Session::State::note_modelled(const Trace& trace) {
@@ -79,8 +87,9 @@ std::optional<Bytes> Session::State::most_reserved() {
     const std::lock_guard lock(facts_mutex);
     if (now != nullptr)
       facts.peak_live_seen = std::max(facts.peak_live_seen, exact.value_or(now->peak_bytes()));
-    need = std::max(
-        {facts.reserved_before - facts.recording_excess, facts.peak_live_before, facts.peak_live_seen});
+    const Bytes lasting(lasting_more.load(std::memory_order_relaxed));
+    need = std::max({facts.reserved_before - facts.recording_excess + lasting, facts.peak_live_before,
+                     facts.peak_live_seen});
   }
   const Bytes page = port.arena_page();
   const Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});

@@ -21,6 +21,7 @@
 #include "plugin/budget/budget_keeper.h"
 #include "plugin/budget/peak_watch.h"
 #include "plugin/charged_parts.h"
+#include "plugin/outstayed_watch.h"
 #include "plugin/plan_source.h"
 #include "plugin/retirable_arena.h"
 #include "plugin/session.h"
@@ -117,7 +118,11 @@ struct Session::State {
   std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
   std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
   Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
-  bool left_for_memory = false;               ///< a plan was left for that once
+  OutstayedWatch outstayed;
+  std::optional<Bytes> lasting_first;          ///< least that lived outside the arena when an iteration ended
+  std::atomic<std::uint64_t> lasting_more{0};  ///< bytes that live there now beyond that
+  Bytes reserved_clean{0};                     ///< by arena and upstream in the last iteration without a miss
+  bool left_for_memory = false;                ///< a plan was left for that once
   /// The plan in use is of an earlier run, which has looked at it. Any thread reads it.
   std::atomic<bool> from_cache{false};
   // under a budget
@@ -155,7 +160,8 @@ struct Session::State {
   bool refuse_plan(const Plan& plan);
   void refuse_arena(Bytes arena_bytes, Bytes excess);
   // session_arena.cc
-  Status serve(const Plan& plan);
+  Status serve(const std::vector<Plan>& plans_of_job);
+  Status map_for(const std::vector<Plan>& plans_of_job);
   void pause_serving();
   void resume_serving();
   void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
@@ -173,6 +179,7 @@ struct Session::State {
   // session_reserved.cc
   void note_reserved(Bytes upstream_reserved);
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
+  void note_lasting(Bytes outside);
   void note_modelled(const Trace& trace);
   std::optional<Bytes> most_reserved();
   bool refuse_oversized(const Plan& plan);
@@ -189,6 +196,11 @@ struct Session::State {
   void make_room_for_upstream(Bytes bytes, StreamId stream);
   void give_up_idle(Bytes wanted);
   bool is_strained(bool clean);
+  // session_exchange.cc
+  [[nodiscard]] std::vector<Plan> active_plans() const;
+  void watch_outstayed(bool clean, Bytes reserved);
+  [[nodiscard]] bool may_exchange() const;
+  void exchange_arena();
   // session_recording.cc
   void start_recording();
   void stop_recording();

@@ -86,6 +86,41 @@ TEST_P(Divergence, ComesBackIntoThePlan) {
 INSTANTIATE_TEST_SUITE_P(Table, Divergence, ::testing::ValuesIn(kCases),
                          [](const auto& each) { return each.param.name; });
 
+// A model's layers: activations that backward frees, a small buffer with each, and at the end scratch of an
+// optimizer for all parameters, in their order.
+Job with_optimizer(const std::vector<std::uint64_t>& parameters) {
+  Job job;
+  std::vector<std::uint32_t> live;
+  for (std::size_t i = 0; i < 2 * parameters.size(); ++i) {
+    live.push_back(job.allocate(std::uint64_t{3} << 20));
+    live.push_back(job.allocate(512));
+  }
+  for (; !live.empty(); live.pop_back()) job.free(live.back());
+  for (const std::uint64_t bytes : parameters) live.push_back(job.allocate(bytes));
+  for (const std::uint32_t each : live) job.free(each);
+  return job;
+}
+
+TEST(Divergence, ACopyOfTheWeightsBetweenIterationsTakesNoPlaces) {
+  std::vector<std::uint64_t> parameters;
+  for (std::uint64_t layer = 0; layer < 16; ++layer) {
+    parameters.push_back((64 + 8 * layer) << 10);
+    parameters.push_back(512);
+    parameters.push_back(512);
+  }
+  const Job job = with_optimizer(parameters);
+  auto allocator = make_allocator({place(job)});
+  JobRunner runner(allocator);
+  for (int warm = 0; warm < 3; ++warm) runner.run(job);
+  for (const std::uint64_t bytes : parameters)
+    EXPECT_EQ(allocator.allocate(Bytes(bytes), StreamId(0)), nullptr) << bytes;
+  const std::uint64_t before = misses(allocator);
+  EXPECT_EQ(before, parameters.size());
+  for (int i = 0; i < 3; ++i) runner.run(job);
+  EXPECT_EQ(misses(allocator), before) << runner.program();
+  EXPECT_EQ(runner.complaint(), "");
+}
+
 // The forward part of a training iteration, as an evaluation runs it: each activation goes as soon as the
 // next is there.
 Job forward_part(const Job& job, std::size_t requests) {
