@@ -167,13 +167,25 @@ void CudaAdaptor::give_back_idle_arenas(c10::DeviceIndex index) {
 void CudaAdaptor::yield_expandable_segments(c10::DeviceIndex index) {
   const CudaDevice* const device = known_device(index);
   if (device != nullptr && (device->port.pages_are_counted() || !device->port.may_wait())) return;
-  restore_settings();
+  if (restore_settings()) yielded_.store(true, std::memory_order_relaxed);
 }
 
-void CudaAdaptor::restore_settings() {
-  if (!restore_upstream_settings() || !upstream_.initialized()) return;
+// A job that goes on after the error (with a smaller batch, say) is another one, and has them again.
+void CudaAdaptor::resume_expandable_segments() {
+  if (!yielded_.exchange(false, std::memory_order_relaxed) || !active()) return;
+  {
+    const std::lock_guard lock(making_);
+    prefer_expandable_segments(settings_);
+  }
+  for (MemoryFraction& fraction : fractions_) fraction.settings_changed();
+}
+
+bool CudaAdaptor::restore_settings() {
+  if (!restore_upstream_settings()) return false;
+  if (!upstream_.initialized()) return true;
   for (MemoryFraction& fraction : fractions_) fraction.settings_changed();
   upstream_.emptyCache();
+  return true;
 }
 
 bool CudaAdaptor::has_remedies(c10::DeviceIndex index) const {

@@ -178,7 +178,9 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   void give_back_idle_arenas(c10::DeviceIndex index);
   /// Upstream gets the user's settings again: pages of ours are larger than what most requests would take.
   void yield_expandable_segments(c10::DeviceIndex index);
-  void restore_settings();
+  /// The other way, where that was of no use either.
+  void resume_expandable_segments();
+  bool restore_settings();  ///< true if any were ours
   template <class Ask>
   auto within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask);
   /// Upstream's, told to the session unless `id` is kNone. `caller`: the code that asks; null: not known.
@@ -221,6 +223,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   mutable std::mutex making_;                    ///< guards settings_, being_made_, joint_ and all_devices_
   std::array<bool, kMaxDevices> being_made_{};
   Settings settings_;
+  std::atomic<bool> yielded_{false};  ///< expandable segments were given up for a request
   std::array<std::unique_ptr<JointStatistics>, kMaxDevices> joint_;  ///< of devices with a session
   std::vector<CudaDevice*> all_devices_;  ///< of earlier activations too; their blocks may be live
 };

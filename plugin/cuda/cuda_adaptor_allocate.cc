@@ -192,7 +192,12 @@ auto CudaAdaptor::ask_upstream(c10::DeviceIndex index, Ask ask) {
     }
     (this->*remedy)(index);
   }
-  return ask();
+  try {
+    return ask();
+  } catch (const c10::OutOfMemoryError&) {
+    resume_expandable_segments();
+    throw;
+  }
 }
 
 [[gnu::noinline]] c10::DataPtr CudaAdaptor::allocate_past(std::size_t bytes) {

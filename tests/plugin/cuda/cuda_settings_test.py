@@ -111,3 +111,46 @@ size = max(b["size"] for s in torch.cuda.memory_snapshot() if s["stream"] == 1
            for b in s["blocks"] if b["state"] == "active_allocated")
 assert 0 in streams and 1 in streams and size >= 1 << 20, (streams, size)
 """)
+
+
+def test_an_error_that_the_user_catches_leaves_expandable_segments_on():
+    run("""
+enable()
+for _ in range(2):
+    try:
+        torch.empty(1 << 40, dtype=torch.uint8, device="cuda"); assert False
+    except torch.OutOfMemoryError:
+        pass
+    now = torch.cuda.memory._snapshot()["allocator_settings"]
+    assert now["expandable_segments"], now
+plan(Job())
+disable()
+assert not torch.cuda.memory._snapshot()["allocator_settings"]["expandable_segments"]
+""")
+
+
+def test_a_search_for_the_batch_size_reserves_as_if_it_had_known_it():
+    run("""
+def reserved(batches):
+    torch.cuda.empty_cache()
+    job = Job(1024)
+    for batch in batches:
+        try:
+            job.input = torch.zeros(batch, 1024, device="cuda")
+            for _ in range(4): job.step()
+        except torch.OutOfMemoryError:
+            assert batch == 60000
+            job.optimizer.zero_grad()
+    job.input = job.input[:1] if batches[-1] == 60000 else job.input
+    import random
+    order = random.Random(0)
+    torch.cuda.empty_cache(); torch.cuda.reset_peak_memory_stats()
+    for _ in range(30):
+        job.input = torch.zeros(order.randrange(500, 6000), 1024, device="cuda")
+        job.step()
+    return torch.cuda.max_memory_reserved()
+enable(plan_wait_ms=0, record_iterations=100000)
+known = reserved([4000])
+found = reserved([60000, 4000])
+assert found <= 1.05 * known, (known, found)
+""", STOWAGE_SIM_MEMORY="1GiB")
