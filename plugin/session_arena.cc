@@ -205,6 +205,15 @@ bool Session::State::part_with_arena() {
   return true;
 }
 
+// It waits for the device. Where frees wait for other streams a few marks are let pass: they may be done soon.
+void Session::State::shrink_former() {
+  constexpr std::uint64_t kMarksLetPass = 8;
+  if (!former.any() || !port.may_wait()) return;
+  if (uses.any_waiting() && ++marks_let_pass < kMarksLetPass) return;
+  marks_let_pass = 0;
+  former.shrink();
+}
+
 bool Session::State::shut_out(allocator::PlannedAllocator& old) {
   return static_cast<bool>(old.replace_plans({}));  // from here on not even a late caller gets an address
 }

@@ -54,7 +54,9 @@ void Session::State::exchange_arena() {
   const bool parted = shut_out(*planned.back()) && part_with_arena();
   if (!parted && !planned.back()->replace_plans(active)) return back_to_recording();
   if (parted && !map_for(active)) return back_to_recording();
+  release_upstream();  // what it served in the arena's stead
   begin_learning();
+  settled_iterations = kIterationsOfOldTensors;
   resume_serving();
   if (parted) note(1, "tensors outstay their places: the plan goes on in a new arena");
 }

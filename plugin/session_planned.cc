@@ -35,7 +35,7 @@ void Session::State::planned_mark(MarkSource source) {
   const bool schedule_left = scheduled.load(std::memory_order_relaxed) && !budget.schedule().follows();
   if (plan_left || schedule_left) return back_to_recording();
   if (!settle()) return;
-  if (former.any() && port.may_wait()) former.shrink();
+  shrink_former();
   allocator::PlannedAllocator& now = *planned.back();
   const allocator::ServeCounts before = now.counts();
   if (requests(before) == requests_at_mark)

@@ -20,7 +20,6 @@ namespace {
 
 constexpr std::uint64_t kSharesOfNeed = 100;          // so many parts of the need; one may come on top
 constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or three pages: small jobs are all rounding
-constexpr std::uint64_t kIterationsOfOldTensors = 2;  // since plans came: what lived before them dies
 constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
 constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since

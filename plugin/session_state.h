@@ -113,12 +113,14 @@ struct Session::State {
   std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark = 0;  ///< and at the last mark
   std::uint64_t diverged_streak = 0;
-  std::uint64_t settled_iterations = 0;    ///< since plans came or went
+  static constexpr std::uint64_t kIterationsOfOldTensors = 2;  ///< of a new plan's: what lived before dies
+  std::uint64_t settled_iterations = 0;                        ///< since plans came or went
   std::uint64_t oversized_iterations = 0;  ///< of these, those that reserved more than the job needs
   std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
   std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
   Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
   OutstayedWatch outstayed;
+  std::uint64_t marks_let_pass = 0;            ///< since former arenas gave memory back
   std::optional<Bytes> lasting_first;          ///< least that lived outside the arena when an iteration ended
   std::atomic<std::uint64_t> lasting_more{0};  ///< bytes that live there now beyond that
   Bytes reserved_clean{0};                     ///< by arena and upstream in the last iteration without a miss
@@ -173,6 +175,7 @@ struct Session::State {
   bool give_up_free_arena();
   void give_back_arena();
   void give_back_unused();
+  void shrink_former();
   bool shut_out(allocator::PlannedAllocator& old);
   void give_back_idle();
   bool part_with_arena();
