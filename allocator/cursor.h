@@ -19,8 +19,8 @@
 //   4. Far: an entry with the last three requests matching up to it; none that the iteration would have to
 //      leave out a quarter of its plan for. Between two iterations a job may copy its weights, and the sizes
 //      of parameters in their order are also what the plan has for the optimizer's step.
-//   At the beginning of an iteration a small request (a 4096th of the plan) tells nothing of where the job is.
-//   Otherwise the request is not in the plan (an allocation more) and the cursor stays.
+//   At the beginning of an iteration a small request (a 4096th of the plan) tells nothing of where the job
+//   is. Otherwise the request is not in the plan (an allocation more) and the cursor stays.
 // Thread safety: none. Invariant: position() names a plan and an entry of it or its end, if there is any
 // plan.
 #pragma once

@@ -7,17 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "allocator/cursor.h"
-#include "allocator/idle_segments.h"
 #include "allocator/layout.h"
+#include "allocator/planned_allocator_state.h"
 #include "allocator/spin_lock.h"
-#include "allocator/stream_regions.h"
 #include "core/check.h"
 
 namespace stowage::allocator {
 namespace {
-
-constexpr HotEntry kNoPlan{};  // the end of a plan with no entries
 
 std::uint64_t highest(const std::vector<Plan>& plans) {
   std::uint64_t height = 0;
@@ -50,40 +46,6 @@ PlannedAllocator::Hot::Hot(ArenaCounters& shared, const Arena& arena, Layout fir
       base(reinterpret_cast<std::uintptr_t>(arena.base())),
       reserved(arena.reserved().value()),
       layout(std::move(first)) {}
-
-struct PlannedAllocator::State {
-  State(std::unique_ptr<Arena> given, std::vector<Plan> first, Hot& shared)
-      : hot(shared), arena(std::move(given)), idle(*arena), plans(std::move(first)), cursor(plans) {
-    follow_cursor();
-  }
-
-  Hot& hot;
-  const HotEntry* first_entry = nullptr;  ///< of the current plan
-  ServeCounts counts;                     ///< without the hits
-  std::unique_ptr<Arena> arena;
-  IdleSegments idle;
-  std::vector<Plan> plans;
-  Cursor cursor;
-  StreamRegions regions;  ///< of all plans there were
-  std::uint64_t misses_of_iteration = 0;
-
-  // Where the cursor doubts, each request is its to judge.
-  void follow_cursor() {
-    const Position at = cursor.position();
-    first_entry = at.plan < plans.size() && !cursor.doubts() ? hot.layout.entries(at.plan) : nullptr;
-    hot.next = first_entry != nullptr ? first_entry + at.entry : &kNoPlan;
-  }
-  void update_cursor() {
-    if (first_entry != nullptr) cursor.advance_to(static_cast<std::uint32_t>(hot.next - first_entry));
-  }
-
-  void* serve(Position at, Bytes bytes);
-  void* take(Position at, Bytes bytes);
-  void* miss(Miss reason);
-  void install(std::vector<Plan> wanted, bool keep_position);
-  Status add(Plan plan);
-  Status replace(std::vector<Plan> wanted);
-};
 
 void* PlannedAllocator::State::miss(Miss reason) {
   ++counts.misses[static_cast<std::size_t>(reason)];
@@ -314,54 +276,6 @@ Status PlannedAllocator::replace_plans(std::vector<Plan> plans) try {
   return state_->replace(std::move(plans));
 } catch (const std::bad_alloc&) {
   return out_of_host_memory();
-}
-
-Bytes PlannedAllocator::decommit_idle(Offset from, Bytes most) try {
-  State& state = *state_;
-  const std::lock_guard changing(state.idle.changing());
-  {
-    const std::lock_guard guard(hot_.lock);
-    state.update_cursor();
-    state.idle.take_out(from, most, state.plans, hot_.layout);
-    state.follow_cursor();
-  }
-  state.idle.give_back();
-  const std::lock_guard guard(hot_.lock);
-  return state.idle.put_back(hot_.layout);
-} catch (const std::bad_alloc&) {
-  return Bytes(0);
-}
-
-Status PlannedAllocator::commit_all() {
-  const std::lock_guard changing(state_->idle.changing());
-  const std::lock_guard guard(hot_.lock);
-  return state_->idle.commit_all(hot_.layout);
-}
-
-Bytes PlannedAllocator::lacking(Bytes bytes, StreamId stream) const {
-  const std::lock_guard guard(hot_.lock);
-  const HotEntry& entry = *hot_.next;
-  if (entry.bytes != round_up(bytes).value() || entry.slot.stream != stream) return Bytes(0);
-  return state_->idle.lacking(entry.slot.offset, entry.slot.offset + entry.bytes);
-}
-
-void PlannedAllocator::hold_back(bool wanted) {
-  const std::lock_guard guard(hot_.lock);
-  state_->idle.hold_back(wanted);
-}
-
-Bytes PlannedAllocator::pinned_bytes(const std::vector<std::uint64_t>& but) const {
-  const std::lock_guard changing(state_->idle.changing());
-  const std::lock_guard guard(hot_.lock);
-  return state_->idle.pinned(hot_.layout, but);
-}
-
-Bytes PlannedAllocator::committed_bytes() const noexcept { return state_->idle.committed(); }
-
-void PlannedAllocator::set_outside_bytes(Bytes bytes) {
-  const std::lock_guard guard(hot_.lock);
-  hot_.raise_peak();
-  hot_.outside = bytes.value();
 }
 
 Bytes PlannedAllocator::live_bytes() const {

@@ -16,8 +16,9 @@ class OutstayedWatch {
   static constexpr std::uint64_t kPatience = 8;         ///< iterations in a row
   static constexpr std::uint64_t kMostPatience = 1024;  ///< after exchanges in vain; each time it doubles
 
-  /// An iteration ended. `misses`: requests that found their places in use since restart(). True if it is time
-  /// to exchange the arena, after which patience is longer until as many iterations in a row have no miss.
+  /// An iteration ended. `misses`: requests that found their places in use since restart(). True if it is
+  /// time to exchange the arena, after which patience is longer until as many iterations in a row have no
+  /// miss.
   bool is_due(std::uint64_t misses) {
     if (std::exchange(misses_, misses) == misses) {
       row_ = 0;

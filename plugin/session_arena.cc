@@ -205,7 +205,8 @@ bool Session::State::part_with_arena() {
   return true;
 }
 
-// It waits for the device. Where frees wait for other streams a few marks are let pass: they may be done soon.
+// It waits for the device. Where frees wait for other streams a few marks are let pass: they may be done
+// soon.
 void Session::State::shrink_former() {
   constexpr std::uint64_t kMarksLetPass = 8;
   if (!former.any() || !port.may_wait()) return;

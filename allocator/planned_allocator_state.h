@@ -1,0 +1,55 @@
+// What a planned allocator has besides what a hit touches. Only planned_allocator*.cc include this.
+//
+// Thread safety: under the lock of the hot path.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "allocator/cursor.h"
+#include "allocator/idle_segments.h"
+#include "allocator/planned_allocator.h"
+#include "allocator/stream_regions.h"
+
+namespace stowage::allocator {
+
+/// The end of a plan with no entries.
+inline constexpr HotEntry kNoPlan{};
+
+struct PlannedAllocator::State {
+  State(std::unique_ptr<Arena> given, std::vector<Plan> first, Hot& shared)
+      : hot(shared), arena(std::move(given)), idle(*arena), plans(std::move(first)), cursor(plans) {
+    follow_cursor();
+  }
+
+  Hot& hot;
+  const HotEntry* first_entry = nullptr;  ///< of the current plan
+  ServeCounts counts;                     ///< without the hits
+  std::unique_ptr<Arena> arena;
+  IdleSegments idle;
+  std::vector<Plan> plans;
+  Cursor cursor;
+  StreamRegions regions;  ///< of all plans there were
+  std::uint64_t misses_of_iteration = 0;
+
+  // Where the cursor doubts, each request is its to judge.
+  void follow_cursor() {
+    const Position at = cursor.position();
+    first_entry = at.plan < plans.size() && !cursor.doubts() ? hot.layout.entries(at.plan) : nullptr;
+    hot.next = first_entry != nullptr ? first_entry + at.entry : &kNoPlan;
+  }
+  void update_cursor() {
+    if (first_entry != nullptr) cursor.advance_to(static_cast<std::uint32_t>(hot.next - first_entry));
+  }
+
+  void* serve(Position at, Bytes bytes);
+  void* take(Position at, Bytes bytes);
+  void* miss(Miss reason);
+  void install(std::vector<Plan> wanted, bool keep_position);
+  Status add(Plan plan);
+  Status replace(std::vector<Plan> wanted);
+};
+
+}  // namespace stowage::allocator
