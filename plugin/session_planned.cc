@@ -48,7 +48,7 @@ void Session::State::planned_mark(MarkSource source) {
   now.set_outside_bytes(outside_bytes(use));
   note_reserved(use.reserved);
   if (now.counts().iterations == before.iterations) return;
-  note_lasting(outside_bytes(use));
+  if (now.counts().last_iteration_misses == 0) note_lasting(outside_bytes(use));
   end_iteration();
 }
 

@@ -56,7 +56,8 @@ Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
 }
 
 // What a job keeps from some iteration on (a copy of its weights, averages of them) it would need without a
-// plan, too. Old tensors of the switch are gone first.
+// plan, too. It is looked at where an iteration was all planned: what others hand on lies outside for once.
+// Old tensors of the switch are gone first.
 void Session::State::note_lasting(Bytes outside) {
   if (settled_iterations < kIterationsOfOldTensors && !lasting_first) return;
   lasting_first = std::min(lasting_first.value_or(outside), outside);

@@ -157,11 +157,11 @@ void CudaPort::even_out(bool evicted, bool planned) {
   limit_.begin_iteration(evens_out_);
 }
 
-// Under a budget large pieces of free memory matter. Without one the cache stays: what it holds would have to
-// be taken anew at once.
+// What lasts takes new memory, so what is cached goes before: both together would be more than the job needs.
+// After the step it goes under a budget alone, where large pieces of free memory matter.
 void CudaPort::part_optimizer_state(bool begins) {
-  if (settings_.budget.is_set()) return release_upstream_cache();
-  tracer::watch_factory_ops(begins);
+  if (begins || settings_.budget.is_set()) release_upstream_cache();
+  if (!settings_.budget.is_set()) tracer::watch_factory_ops(begins);
 }
 
 void CudaPort::stay_out() { cuda_adaptor()->rest(/*keep_settings=*/true); }
