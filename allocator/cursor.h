@@ -8,19 +8,20 @@
 //
 // The rules, for a request that is not the next of the plan, in this order:
 //   1. The iteration matched the plan so far, and another plan begins alike and has the request next: follow
-//   that one.
+//      that one.
 //   2. Near: an entry around the cursor (or around where the last far jump left), by how many of the latest
-//   requests
-//      match up to it. One is enough next to the cursor (an allocation fewer, another size), two within
-//      kWindow.
+//      requests match up to it. One is enough next to the cursor (an allocation fewer, another size), two
+//      within kWindow.
 //   3. A plan's beginning: iterations that were cut short (an exception, an evaluation that runs the forward
-//   part only).
-//      Before rule 2 when the plan is at its end.
+//      part only). Before rule 2 when the plan is at its end.
 //   4. Far: an entry with the last three requests matching up to it; none that the iteration would have to
-//      leave out a quarter of its plan for. Between two iterations a job may copy its weights, and the sizes
-//      of parameters in their order are also what the plan has for the optimizer's step.
-//   At the beginning of an iteration a small request (a 4096th of the plan) tells nothing of where the job
-//   is. Otherwise the request is not in the plan (an allocation more) and the cursor stays.
+//      leave out a quarter of its plan for.
+//   Otherwise the request is not in the plan (an allocation more) and the cursor stays.
+//
+// Between two iterations a job may copy its weights, in sizes that the plan has too, for gradients or for the
+// optimizer's scratch. So once a request at an iteration's beginning is not the plan's, small ones (below a
+// 4096th of the plan) do not tell where the job is: rules 2 to 4 are for the others.
+//
 // Thread safety: none. Invariant: position() names a plan and an entry of it or its end, if there is any
 // plan.
 #pragma once

@@ -42,10 +42,9 @@ void Session::State::watch_outstayed(bool clean, Bytes reserved) {
   exchange_arena();
 }
 
-// Under a budget only where memory comes and goes by page.
+// Not under a budget, where the arena is counted as a whole and a schedule may follow its addresses.
 bool Session::State::may_exchange() const {
-  return !background && !improving && settling.load(std::memory_order_relaxed) == nullptr &&
-         port.may_wait() && !uses.any_waiting() && (!budget.on() || port.commits_on_touch());
+  return !budget.on() && !background && !improving && port.may_wait() && !uses.any_waiting();
 }
 
 void Session::State::exchange_arena() {
