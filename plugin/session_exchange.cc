@@ -34,8 +34,9 @@ void Session::State::watch_outstayed(bool clean, Bytes reserved) {
   const auto in_use = static_cast<std::size_t>(allocator::Miss::kSlotInUse);
   if (!outstayed.is_due(planned.back()->counts().misses[in_use]) || !may_exchange()) return;
   const Bytes pinned = planned.back()->pinned_bytes(places_of_crossing(active_plans()));
+  const Bytes needed = std::max(reserved_clean, arena->mapped() + outside_bytes(port.upstream_use()));
   const std::optional<Bytes> most = most_reserved();
-  if (most && reserved_clean + pinned > std::max(*most, reserved)) {
+  if (most && needed + pinned > std::max(*most, reserved)) {
     return note(2, "tensors that outstay their places pin " + std::to_string(pinned.value()) +
                        " bytes of the arena: it is not exchanged");
   }

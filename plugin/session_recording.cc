@@ -174,6 +174,7 @@ void Session::State::adopt(Plan plan) {
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
   lasting_first.reset();
+  reserved_clean = Bytes(0);
   lasting_more.store(0, std::memory_order_relaxed);
   planned_kinds = {kind_of_iteration(plan)};
   seen.clear();

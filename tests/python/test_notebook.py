@@ -8,7 +8,8 @@ from tests.python.doors import python
 
 # What a kernel does: every cell in the same namespace; an exception ends the cell, not the kernel.
 KERNEL = """
-import json, sys, traceback
+import json, signal, sys, traceback
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell started the tests in the background
 namespace = {}
 for cell in json.loads(sys.argv[1]):
     try:
