@@ -37,10 +37,10 @@ Result<std::unique_ptr<RetirableArena>> map_retirable(DevicePort& port, Bytes he
 
 }  // namespace
 
-Status Session::State::serve(const std::vector<Plan>& plans_of_job) {
+Status Session::State::serve(const Plan& plan) {
   if (owner.load() != nullptr) {
     if (budget.on() && parts.add_all()) {
-      const bool taken = static_cast<bool>(planned.back()->replace_plans(plans_of_job));
+      const bool taken = static_cast<bool>(planned.back()->replace_plans({plan}));
       parts.begin(*arena);  // it may have grown even for a plan that it cannot take
       if (taken) return {};
     }
@@ -49,7 +49,7 @@ Status Session::State::serve(const std::vector<Plan>& plans_of_job) {
       return Error{ErrorCode::kOutOfMemory,
                    "the arena cannot be exchanged while tensors of the old plan live in it"};
   }
-  return map_for(plans_of_job);
+  return map_for({plan});
 }
 
 Status Session::State::map_for(const std::vector<Plan>& plans_of_job) {

@@ -45,10 +45,11 @@ void Session::State::planned_mark(MarkSource source) {
   if (tracer::Recorder* recorder = recording.load(std::memory_order_relaxed)) recorder->on_mark(source);
   ++marks_in_iteration;
   const UpstreamUse use = port.upstream_use();
-  now.set_outside_bytes(outside_bytes(use));
+  const Bytes outside = outside_bytes(use);
+  now.set_outside_bytes(outside);
   note_reserved(use.reserved);
   if (now.counts().iterations == before.iterations) return;
-  if (now.counts().last_iteration_misses == 0) note_lasting(outside_bytes(use));
+  if (now.counts().last_iteration_misses == 0) note_lasting(outside);
   end_iteration();
 }
 

@@ -170,7 +170,7 @@ void Session::State::adopt(Plan plan) {
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
   release_upstream();
   if (refuse_plan(plan) || refuse_oversized(plan)) return;
-  if (Status served = serve({plan}); !served) return fail(served.error());
+  if (Status served = serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
   lasting_first.reset();

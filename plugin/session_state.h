@@ -162,7 +162,7 @@ struct Session::State {
   bool refuse_plan(const Plan& plan);
   void refuse_arena(Bytes arena_bytes, Bytes excess);
   // session_arena.cc
-  Status serve(const std::vector<Plan>& plans_of_job);
+  Status serve(const Plan& plan);
   Status map_for(const std::vector<Plan>& plans_of_job);
   void pause_serving();
   void resume_serving();

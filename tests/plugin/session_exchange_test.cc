@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "plugin/outstayed_watch.h"
-#include "plugin/session.h"
-#include "tests/plugin/fake_port.h"
+#include "tests/plugin/caching_session.h"
 
 namespace stowage::plugin {
 namespace {
@@ -41,14 +40,7 @@ TEST(OutstayedWatch, HasMorePatienceAfterAnExchangeInVain) {
   EXPECT_EQ(iterations_until_due(), OutstayedWatch::kMostPatience);
 }
 
-struct ExchangeTest : testing::Test {
-  void SetUp() override {
-    port.caches = true;
-    Settings settings;
-    settings.plan_wait_ms = 60'000;
-    session = std::make_unique<Session>(port, settings);
-    job = std::make_unique<FakeJob>(port, *session);
-  }
+struct ExchangeTest : CachingSessionTest {
   /// Twelve blocks of different sizes at once; number `kept`, if any, lives on.
   void iterate(int kept = -1) {
     std::vector<void*> live;
@@ -63,9 +55,6 @@ struct ExchangeTest : testing::Test {
   }
   std::uint64_t misses() { return nlohmann::json::parse(session->report_json()).at("last_iteration_misses"); }
 
-  FakePort port;
-  std::unique_ptr<Session> session;
-  std::unique_ptr<FakeJob> job;
   std::vector<void*> stays;
 };
 

@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "plugin/session.h"
-#include "tests/plugin/fake_port.h"
+#include "tests/plugin/caching_session.h"
 
 namespace stowage::plugin {
 namespace {
@@ -15,14 +14,7 @@ namespace {
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBlock = 2 * kMib;  // a segment of a small arena
 
-struct RoomTest : testing::Test {
-  void SetUp() override {
-    port.caches = true;
-    Settings settings;
-    settings.plan_wait_ms = 60'000;
-    session = std::make_unique<Session>(port, settings);
-    job = std::make_unique<FakeJob>(port, *session);
-  }
+struct RoomTest : CachingSessionTest {
   void* allocate(std::uint64_t bytes) {
     void* const address = job->allocate(bytes);
     highest = std::max(highest, session->arena_bytes() + port.upstream_use().reserved);
@@ -49,9 +41,6 @@ struct RoomTest : testing::Test {
     ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
   }
 
-  FakePort port;
-  std::unique_ptr<Session> session;
-  std::unique_ptr<FakeJob> job;
   void* gradient = nullptr;
   Bytes highest{0};
 };

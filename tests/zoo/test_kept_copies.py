@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.zoo import harness, steady
+from tests.zoo import harness
 
 JOB = """
 import copy, io, json, sys
