@@ -76,8 +76,9 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
     iterations = 30 if options.quick else ITERATIONS
-    rows = {job: {setting: runs.run(job, setting, small=options.quick, iterations=iterations) for setting in SETTINGS}
-            for job in options.jobs.split(",")}
+    sizes = ("small",) if options.quick else ("usual", "large")
+    rows = {f"{job}, {size}": {setting: runs.run(job, setting, size=size, iterations=iterations) for setting in SETTINGS}
+            for size in sizes for job in options.jobs.split(",")}
     print(table(rows) + "\n" + verdict(rows), end="")
     if options.write:
         PAGE.write_text(page(rows))

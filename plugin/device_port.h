@@ -58,6 +58,11 @@ class DevicePort {
     const UpstreamUse use = upstream_use();
     return use.reserved - use.allocated < bytes ? bytes : Bytes(0);
   }
+  /// The largest block that upstream has cached, of any stream. Quick.
+  virtual Bytes largest_cached() {
+    const UpstreamUse use = upstream_use();
+    return use.reserved - use.allocated;
+  }
   /// Told of every block of the arena after Session::watch_blocks(true): an allocation once the address is
   /// given, a free before another can get it. Where a free was requested earlier, its completion comes
   /// without `bytes` and `stream`.

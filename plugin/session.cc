@@ -295,6 +295,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (!loud) return;
   if (rescues) return begin_rescuing(reason);
   try {
+    give_back_arena();
     port.stay_out();
   } catch (const std::exception& error) {
     note(1, std::string("upstream's cache was not released: ") + error.what());

@@ -89,6 +89,7 @@ void Session::State::begin_learning() {
   learn_next = kFirstLearning;
   marks_in_iteration = diverged_marks = 0;
   settled_iterations = oversized_iterations = strain = 0;
+  arena_lacks = false;
   outstayed.restart();
   diverged_streak = requests_at_mark = 0;
   requests_before = requests_at_mark = requests(planned.back()->counts());

@@ -49,6 +49,7 @@ void Session::State::recording_mark(MarkSource source) {
   tracer::Recorder& recorder = *recorders.back();
   if (!recorder.on_mark(source)) return;
   ++recorded_marks;
+  unreleasable.store(0, std::memory_order_relaxed);  // pages that were partly in use may be free by now
   note_before();
   if (!budget.pending() && adopt_cached_plan()) return;
   if (has_ops(recorder.period_marks())) return begin_planning();

@@ -127,7 +127,6 @@ bool Session::State::leave_oversized(bool clean) {
     back_to_recording();
   } else {
     give_up_plan(reserved, *most);
-    give_back_arena();
   }
   return true;
 }

@@ -52,7 +52,8 @@ bool Session::State::arena_made_way() const {
 }
 
 // The next request may need memory for a part of the arena. In an iteration in which the arena made way, and
-// where both together would be too much, upstream serves it if it has a block for it.
+// in those after it until the arena is whole again, upstream serves it if it has a block for it and both
+// together would be too much.
 void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
   const Bytes lacking = now.lacking(bytes, stream);
   if (lacking.value() == 0) return;
@@ -63,8 +64,11 @@ void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes
   if (most && held(use.reserved) + lacking <= *most) return;
   release_upstream_if_worth(use);
   if (!most || held(port.upstream_use().reserved) + lacking <= *most) return;
-  if (!arena_made_way()) return;
-  if (port.upstream_growth(bytes, stream).value() == 0) return now.hold_back(true);
+  if (!arena_made_way() && !arena_lacks.load(std::memory_order_relaxed)) return;
+  if (port.upstream_growth(bytes, stream).value() == 0) {
+    if (!arena_made_way()) ++arena_gaps;
+    return now.hold_back(true);
+  }
   conduct([&] {
     if (const Bytes sum = held(port.upstream_use().reserved) + lacking; sum > *most)
       give_up_idle(sum - *most);
@@ -86,6 +90,20 @@ void Session::State::make_room_for_upstream(Bytes bytes, StreamId stream) {
   if (const Bytes sum = held(port.upstream_use().reserved) + growth; sum > *most) give_up_idle(sum - *most);
 }
 
+// Without a plan. Upstream is about to take more than it ever had, while what it caches lies in pieces that
+// are too small. With those gone first it maps no more than it must: what lasts is kept apart while Stowage
+// records and fills none of the holes that it would have filled, which is not to cost the job anything.
+void Session::State::keep_peak_low(Bytes bytes) {
+  const SessionState now = state.load(std::memory_order_relaxed);
+  const bool unplanned = now == SessionState::kRecording || now == SessionState::kPlanning;
+  if (!unplanned || bytes < kWorthReleasing || budget.on() || !port.may_wait()) return;
+  const UpstreamUse use = port.upstream_use();
+  if (use.reserved + bytes <= use.peak_reserved) return;
+  const Bytes kept(unreleasable.load(std::memory_order_relaxed));
+  const Bytes worth(std::max(kWorthReleasing.value(), use.reserved.value() / kSharesOfLittle));
+  if (cached(use) >= kept + worth && port.largest_cached() < bytes) release_upstream();
+}
+
 // Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.
 void Session::State::give_up_idle(Bytes wanted) {
   allocator::PlannedAllocator& now = *planned.back();
@@ -100,7 +118,8 @@ void Session::State::give_up_idle(Bytes wanted) {
 
 void Session::before_upstream_alloc(Bytes bytes, StreamId stream) {
   State& state = *state_;
-  if (state.serving.load(std::memory_order_acquire) == nullptr || state.port.commits_on_touch()) return;
+  if (state.port.commits_on_touch()) return;
+  if (state.serving.load(std::memory_order_acquire) == nullptr) return state.keep_peak_low(bytes);
   state.conduct([&] {
     if (state.serving.load() != nullptr) state.make_room_for_upstream(bytes, stream);
   });
@@ -113,6 +132,7 @@ bool Session::State::is_strained(bool clean) {
   const std::uint64_t gaps = arena_gaps.load(std::memory_order_relaxed);
   const bool gave = gaps_before.exchange(gaps) != gaps;
   planned.back()->hold_back(false);
+  arena_lacks = (gave || arena_lacks) && committed < arena->mapped();
   if (clean && committed == committed_before) thin.store(false, std::memory_order_relaxed);
   committed_before = committed;
   strain = gave ? strain + kStrainOfGap : strain - std::min<std::uint64_t>(strain, 1);

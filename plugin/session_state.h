@@ -119,6 +119,7 @@ struct Session::State {
   std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
   std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
   Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
+  std::atomic<bool> arena_lacks{false};       ///< since it made way, and when the last iteration ended
   OutstayedWatch outstayed;
   std::uint64_t marks_let_pass = 0;            ///< since former arenas gave memory back
   std::optional<Bytes> lasting_first;          ///< least that lived outside the arena when an iteration ended
@@ -197,6 +198,7 @@ struct Session::State {
   [[nodiscard]] bool arena_made_way() const;
   void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   void make_room_for_upstream(Bytes bytes, StreamId stream);
+  void keep_peak_low(Bytes bytes);
   void give_up_idle(Bytes wanted);
   bool is_strained(bool clean);
   // session_exchange.cc

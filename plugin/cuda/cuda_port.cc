@@ -190,6 +190,12 @@ Bytes CudaPort::upstream_growth(Bytes bytes, StreamId stream) {
   return fits ? Bytes(0) : allocator::round_up_to(bytes, arena_page());
 }
 
+Bytes CudaPort::largest_cached() {
+  std::size_t largest = 1;  // 0 would ask the device what it has free
+  upstream_.cacheInfo(index_, &largest);
+  return Bytes{largest};
+}
+
 void CudaPort::on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) try {
   MemoryHistory& history = cuda_adaptor()->history();
   switch (event) {

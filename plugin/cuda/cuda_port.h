@@ -48,6 +48,7 @@ class CudaPort final : public DevicePort {
   UpstreamUse upstream_use() override;
   std::optional<Bytes> peak_together() override;
   Bytes upstream_growth(Bytes bytes, StreamId stream) override;
+  Bytes largest_cached() override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
   void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
   std::uint64_t record_fence(StreamId stream) override;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <utility>
 
 #include "plugin/session.h"
 #include "tests/plugin/fake_port.h"
@@ -13,9 +14,12 @@ namespace stowage::plugin {
 struct CachingSessionTest : testing::Test {
   void SetUp() override {
     port.caches = true;
-    Settings settings;
+    restart({});
+  }
+  void restart(Settings settings, std::unique_ptr<PlanSource> plans = nullptr) {
     settings.plan_wait_ms = 60'000;
-    session = std::make_unique<Session>(port, settings);
+    session = nullptr;  // one at a time
+    session = std::make_unique<Session>(port, settings, std::move(plans));
     job = std::make_unique<FakeJob>(port, *session);
   }
 

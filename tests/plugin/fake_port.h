@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -35,6 +36,11 @@ class FakePort : public DevicePort {
     if (!caches) return {held_, held_, Bytes(0), Bytes(0)};
     return {held_, reserved_, peak_, peak_};
   }
+  Bytes largest_cached() override {
+    const std::lock_guard lock(mutex_);
+    return std::min(piece, reserved_ - held_);
+  }
+  [[nodiscard]] bool may_wait() const override { return !capturing; }
   std::uint64_t record_fence(StreamId) override {
     const std::lock_guard lock(mutex_);
     open_.insert(++last_fence_);
@@ -58,7 +64,7 @@ class FakePort : public DevicePort {
     const std::lock_guard lock(mutex_);
     sizes_[address] = bytes;
     held_ += bytes;
-    reserved_ = std::max(reserved_, held_);
+    reserved_ = bytes > piece ? reserved_ + bytes : std::max(reserved_, held_);
     peak_ = std::max(peak_, reserved_);
     return address;
   }
@@ -73,8 +79,11 @@ class FakePort : public DevicePort {
 
   bool no_memory = false;
   bool on_touch = false;
-  bool caches = false;   ///< upstream keeps what it has, and tells its peaks
-  bool counted = false;  ///< there is a ledger, which holds what the test and the arena put there
+  bool caches = false;  ///< upstream keeps what it has, and tells its peaks
+  /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.
+  Bytes piece{std::numeric_limits<std::uint64_t>::max()};
+  bool capturing = false;  ///< nothing may wait for the device
+  bool counted = false;    ///< there is a ledger, which holds what the test and the arena put there
   Ledger count;
   int maps = 0;
   int releases = 0;

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "planner/planner.h"
 #include "plugin/session.h"
+#include "tests/plugin/changed_plans.h"
 #include "tests/plugin/fake_port.h"
 
 namespace stowage::plugin {
@@ -17,29 +17,15 @@ namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
-/// Plans at once; the first plan leaves `waste` bytes at the bottom of the arena unused.
-class WastefulPlans final : public PlanSource {
- public:
-  explicit WastefulPlans(Bytes waste) : waste_(waste) {}
-  Status submit(Trace trace, planner::PlanOptions options) override {
-    made_ = planner::make_plan(trace, options);
-    if (!made_->ok()) return {};
-    const Bytes waste = std::exchange(waste_, Bytes(0));
-    for (PlanEntry& entry : (*made_)->entries) {
+/// Leaves `waste` bytes at the bottom of the arena unused.
+ChangedPlans::Change wasteful(Bytes waste) {
+  return [waste](Plan& plan) {
+    for (PlanEntry& entry : plan.entries) {
       if (entry.offset != kUpstream) entry.offset = entry.offset + waste;
     }
-    (*made_)->height += waste;
-    return {};
-  }
-  std::optional<Result<Plan>> poll(std::chrono::nanoseconds) override {
-    return std::exchange(made_, std::nullopt);
-  }
-  void cancel() override {}
-
- private:
-  Bytes waste_;
-  std::optional<Result<Plan>> made_;
-};
+    plan.height += waste;
+  };
+}
 
 struct ReservedTest : testing::Test {
   void start(Bytes waste, const std::string& plan_cache = "") {
@@ -47,7 +33,7 @@ struct ReservedTest : testing::Test {
     Settings settings;
     settings.plan_cache = plan_cache;
     settings.plan_wait_ms = 60'000;
-    session = std::make_unique<Session>(port, settings, std::make_unique<WastefulPlans>(waste));
+    session = std::make_unique<Session>(port, settings, std::make_unique<ChangedPlans>(wasteful(waste)));
     job = std::make_unique<FakeJob>(port, *session);
   }
   /// Blocks of one MiB each, all alive at once, then one of `extra` bytes alone.

@@ -146,6 +146,8 @@ class Kept:
 
 
 JOBS = {"gan": Gan, "evaluated": Evaluated, "accumulated": Accumulated, "convnext": ConvNext, "kept": Kept}
+LARGE = {"gan": (4096, 2048), "evaluated": (4096, 2048), "accumulated": (4096, 2048), "convnext": (64, 64),
+         "kept": (8192, 2048)}
 SMALL = {"gan": (256, 256), "evaluated": (128, 256), "accumulated": (128, 256), "convnext": (2, 32), "kept": (512, 256)}
 
 
@@ -158,8 +160,8 @@ def digest(job, losses):
 
 def main(name, device, iterations):
     torch.manual_seed(0)
-    small = os.environ.get("RESERVED_SMALL") == "1" or device == "cpu"
-    job = JOBS[name](device, *(SMALL[name] if small else ()))
+    size = "small" if device == "cpu" else os.environ.get("RESERVED_SIZE", "usual")
+    job = JOBS[name](device, *{"small": SMALL[name], "usual": (), "large": LARGE[name]}[size])
     losses = []
     for number in range(iterations):
         if device == "cuda" and number == iterations * 2 // 3:

@@ -26,11 +26,11 @@ class Outcome:
     errors: str  # standard error
 
 
-def run(job: str, setting: str, device: str = "cuda", iterations: int = 60, small: bool = False, **extra: str) -> Outcome:
+def run(job: str, setting: str, device: str = "cuda", iterations: int = 60, size: str = "usual", **extra: str) -> Outcome:
     """Raises RuntimeError with the job's output if it fails."""
     environment = simulated_job.environment() if device == "cuda" else {
         key: value for key, value in os.environ.items() if not key.startswith(("STOWAGE", "PYTORCH_"))}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python"), "RESERVED_SMALL": str(int(small))}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python"), "RESERVED_SIZE": size}
     environment |= SETTINGS[setting] | extra
     done = subprocess.run([sys.executable, str(ROOT / "tests/reserved/jobs.py"), job, device, str(iterations)],
                           env=environment, cwd=ROOT, text=True, capture_output=True, timeout=600)

@@ -15,7 +15,7 @@ PAGE = 2 * MIB  # of the device: these jobs hold less than 100 pages, so that 1 
 
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_reserved_memory_is_at_most_that_of_the_same_settings(job):
-    expandable, planned = (runs.run(job, setting, small=True, iterations=75) for setting in ("expandable", "stowage"))
+    expandable, planned = (runs.run(job, setting, size="small", iterations=75) for setting in ("expandable", "stowage"))
     most = max(1.01 * expandable.reserved, expandable.reserved + 2 * PAGE)
     assert planned.reserved <= most, planned.report
     if planned.report["state"] == "off":
@@ -32,6 +32,6 @@ def test_losses_and_parameters_are_the_same_bits_on_the_cpu(job):
 
 
 def test_a_tensor_kept_in_the_old_arena_does_not_end_planning():
-    planned = runs.run("kept", "stowage", small=True, iterations=120)
+    planned = runs.run("kept", "stowage", size="small", iterations=120)
     assert planned.report["state"] == "planned", planned.report
     assert planned.report["last_iteration_misses"] <= 5, planned.report  # the losses that it keeps lie in places of others
