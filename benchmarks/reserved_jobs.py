@@ -59,9 +59,9 @@ def page(rows: dict[str, Row]) -> str:
     return f"""# What jobs reserve whose iterations are not all alike
 
 Made in one run by `benchmarks/reserved_jobs.py --write`; torch {torch.__version__}, simulated device of 80 GiB
-(`simulator/README.md`), jobs of `tests/reserved/jobs.py`, {ITERATIONS} iterations each in a process of its own, Stowage
-through the entry point. Columns in MiB: the most of `torch.cuda.max_memory_reserved()` in the last third of the iterations,
-with Stowage arena and upstream together.
+(`simulator/README.md`), jobs of `tests/reserved/jobs.py` in two sizes, {ITERATIONS} iterations each in a process of its
+own, Stowage through the entry point. Columns in MiB: the most of `torch.cuda.max_memory_reserved()` in the last third of
+the iterations, with Stowage arena and upstream together.
 
 {table(rows)}
 {about}

@@ -226,6 +226,8 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStrea
     std::string text = error.what_without_backtrace();
     if (c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments())
       text = without_known_advice(std::move(text));
+    if (const auto allowed = device.port.fraction().users_bytes())
+      text = with_users_fraction(std::move(text), *allowed);
     c10::OutOfMemoryError told({__func__, __FILE__, __LINE__}, std::move(text));
     told.add_context(arena_line(device.index));
     if (limited) {

@@ -38,6 +38,11 @@ void MemoryFraction::set_users(double fraction) {
   apply();
 }
 
+std::optional<Bytes> MemoryFraction::users_bytes() {
+  const std::lock_guard lock(mutex_);
+  return users_ && !most_ ? std::optional(Bytes(allowed(*users_))) : std::nullopt;
+}
+
 void MemoryFraction::cap(std::optional<Bytes> most) {
   const std::lock_guard lock(mutex_);
   if (!most_ && !most) return;

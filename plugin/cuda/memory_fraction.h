@@ -29,6 +29,8 @@ class MemoryFraction {
   /// The user's own fraction, and a new one. Both throw what upstream throws.
   [[nodiscard]] double users() const;
   void set_users(double fraction);
+  /// What the user's comes to, where upstream goes by a lower one for the arenas' sake alone.
+  [[nodiscard]] std::optional<Bytes> users_bytes();
   /// For a budget: upstream takes no more than `most`; nothing: there is no budget.
   void cap(std::optional<Bytes> most);
   /// Counts `bytes` that an arena is about to take. False, and nothing is: the user's fraction has no room.

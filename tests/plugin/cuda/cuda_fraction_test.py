@@ -39,6 +39,16 @@ assert torch.cuda.memory_reserved() > 360 * MiB, torch.cuda.memory_reserved() / 
 """)
 
 
+def test_the_error_names_the_fraction_that_the_user_set():
+    run_job("""
+set_limit(400)
+enable(); job = plan(job())
+try: torch.empty(800 * MiB, dtype=torch.uint8, device="cuda")
+except torch.OutOfMemoryError as error: assert "400.00 MiB allowed, with the arena;" in str(error), error
+else: raise SystemExit("no error")
+""")
+
+
 def test_the_user_reads_the_fraction_that_he_set():
     run_job("""
 get = torch.cuda.get_per_process_memory_fraction
