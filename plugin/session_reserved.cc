@@ -72,6 +72,7 @@ void Session::State::note_modelled(const Trace& trace) {
   const auto modelled = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
   if (!modelled) return;
   const std::lock_guard lock(facts_mutex);
+  facts.modelled = modelled->reserved;
   facts.recording_excess =
       facts.reserved_before - std::min(facts.reserved_before, modelled->reserved + kRounding);
 }
@@ -97,13 +98,20 @@ std::optional<Bytes> Session::State::most_reserved() {
   return need + slack;
 }
 
+// Recording itself may have got by with less than the job would need without Stowage (keep_peak_low). A plan
+// is not left for that.
+Bytes Session::State::tolerated(Bytes most) const {
+  const std::lock_guard lock(facts_mutex);
+  return std::max(most, facts.modelled + Bytes(facts.modelled.value() / kSharesOfNeed));
+}
+
 bool Session::State::refuse_oversized(const Plan& plan) {
   const std::optional<Bytes> most = most_reserved();
   if (!most) return false;
   const Bytes held = outside_bytes(port.upstream_use());
   const Bytes stays = held - std::min(held, handed_on(plan));
   const Bytes sum = allocator::round_up_to(plan.height, port.arena_page()) + stays;
-  if (sum <= *most) return false;
+  if (sum <= tolerated(*most)) return false;
   give_up_plan(sum, *most);
   return true;
 }
@@ -114,7 +122,7 @@ bool Session::State::leave_oversized(bool clean) {
   if (++settled_iterations <= kIterationsOfOldTensors) return release_upstream(), false;
   if (reserved.value() <= last_most.load(std::memory_order_relaxed)) return false;  // most iterations
   const std::optional<Bytes> most = most_reserved();
-  if (!most || reserved <= *most) return false;
+  if (!most || reserved <= tolerated(*most)) return false;
   note(2, "an iteration reserved " + in_mib(reserved) + ", more than " + in_mib(*most));
   release_upstream();
   if (background) return false;  // a further plan may mend it

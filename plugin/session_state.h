@@ -40,6 +40,7 @@ struct Facts {
   Bytes peak_live_before{0};
   Bytes reserved_before{0};
   Bytes recording_excess{0};  ///< of `reserved_before`, what PyTorch's allocator alone would not have taken
+  Bytes modelled{0};          ///< what expandable segments alone would have reserved; 0: not known
   Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
   std::vector<Plan> plans;    ///< in use, without their entries
   std::vector<std::size_t> plan_entries;  ///< how many each has
@@ -186,6 +187,7 @@ struct Session::State {
   void note_lasting(Bytes outside);
   void note_modelled(const Trace& trace);
   std::optional<Bytes> most_reserved();
+  [[nodiscard]] Bytes tolerated(Bytes most) const;
   bool refuse_oversized(const Plan& plan);
   bool leave_oversized(bool clean);
   void forget_cached_plan();
