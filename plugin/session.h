@@ -105,7 +105,8 @@ class Session {
   /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
   bool make_room_upstream(Bytes bytes);
   /// Gives what of the arenas is not in use back to the device: page by page while a plan is followed, which
-  /// takes new memory where it needs some; the whole arena where none is. Waits for the device.
+  /// takes new memory where it needs some; the whole arena where none is. Blocks that wait for other streams
+  /// are waited for first, as upstream does with its own. Waits for the device.
   void give_back_idle();
   /// The sentence for an out-of-memory error where make_room() could not help.
   /// `workspaces`: what of upstream's blocks cuBLAS holds, as far as the caller knows.

@@ -220,12 +220,12 @@ bool Session::State::shut_out(allocator::PlannedAllocator& old) {
 }
 
 void Session::give_back_idle() {
+  finish_frees();
   state_->conduct([this] { state_->give_back_unused(); });
 }
 
 // Who follows a plan keeps the arena's addresses.
 void Session::State::give_back_unused() {
-  complete_frees();
   if (state.load() != SessionState::kPlanned) return give_back_arena();
   if (former.any()) former.shrink();
   if (owner.load() != nullptr) give_back_idle();

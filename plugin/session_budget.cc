@@ -50,7 +50,9 @@ bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {
 bool Session::make_room_upstream(Bytes bytes) {
   State& state = *state_;
   if (state.forked.load(std::memory_order_relaxed)) return false;
-  return state.budget.make_more_room(bytes) || state.give_up_free_arena() || state.budget.follow_peak(bytes);
+  if (state.budget.make_more_room(bytes)) return true;
+  finish_frees();
+  return state.give_up_free_arena() || state.budget.follow_peak(bytes);
 }
 
 std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {

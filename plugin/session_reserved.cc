@@ -69,12 +69,14 @@ void Session::State::note_lasting(Bytes outside) {
 void Session::State::note_modelled(const Trace& trace) {
   using allocator::CachingModel;
   if (budget.on() || info.device != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
-  const auto modelled = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
-  if (!modelled) return;
+  const auto model = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
+  if (!model) return;
+  // Where the device has less, the job waited for other streams instead, and would have without Stowage.
+  const Bytes device = info.device_memory;
+  const Bytes modelled = device.value() == 0 ? model->reserved : std::min(model->reserved, device);
   const std::lock_guard lock(facts_mutex);
-  facts.modelled = modelled->reserved;
-  facts.recording_excess =
-      facts.reserved_before - std::min(facts.reserved_before, modelled->reserved + kRounding);
+  facts.modelled = modelled;
+  facts.recording_excess = facts.reserved_before - std::min(facts.reserved_before, modelled + kRounding);
 }
 
 // The most that may be reserved; nothing where the device does not tell, or no iteration without a plan was

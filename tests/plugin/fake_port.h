@@ -17,7 +17,7 @@ namespace stowage::plugin {
 
 class FakePort : public DevicePort {
  public:
-  TraceInfo describe() override { return {}; }
+  TraceInfo describe() override { return info; }
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override {
     ++maps;
     if (no_memory) return Error{ErrorCode::kOutOfMemory, "the device has no memory left"};
@@ -77,6 +77,7 @@ class FakePort : public DevicePort {
     std::free(address);
   }
 
+  TraceInfo info;
   bool no_memory = false;
   bool on_touch = false;
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks

@@ -44,8 +44,8 @@ struct ReservedTest : testing::Test {
     if (extra != 0) job->free(job->allocate(extra));
     session->on_mark(MarkSource::kOptimizer);
   }
-  void record() {
-    for (int i = 0; i < 6 && session->state() == SessionState::kRecording; ++i) iterate();
+  void record(std::uint64_t extra = 0) {
+    for (int i = 0; i < 6 && session->state() == SessionState::kRecording; ++i) iterate(extra);
   }
   nlohmann::json report() { return nlohmann::json::parse(session->report_json()); }
 
@@ -74,6 +74,22 @@ TEST_F(ReservedTest, APlanThatWouldNeedMoreIsNotFollowedAndTheReportSaysWhy) {
   EXPECT_NE(said.find("enough without one; the job goes on without a plan"), std::string::npos) << said;
   for (int i = 0; i < 3; ++i) iterate();
   EXPECT_EQ(port.upstream_use().reserved, Bytes(12 * kMib));
+}
+
+// Recording took 12 MiB; expandable segments alone take a page of their own for a block above 1 MiB.
+TEST_F(ReservedTest, APlanIsFollowedThatNeedsWhatExpandableSegmentsAloneWouldReserve) {
+  port.info.device = DeviceKind::kCuda;
+  start(Bytes(8 * kMib));
+  record(2 * kMib);
+  EXPECT_EQ(session->state(), SessionState::kPlanned) << report();
+}
+
+TEST_F(ReservedTest, ExpandableSegmentsReserveNoMoreThanTheDeviceHas) {
+  port.info.device = DeviceKind::kCuda;
+  port.info.device_memory = Bytes(16 * kMib);
+  start(Bytes(8 * kMib));
+  record(2 * kMib);
+  EXPECT_EQ(session->state(), SessionState::kOff) << report();
 }
 
 TEST_F(ReservedTest, APlanBesideWhichUpstreamGrowsIsLeftAndItsArenaGoesBack) {

@@ -16,8 +16,8 @@ def job():
 """
 
 
-def run_job(snippet, memory="512MiB"):
-    return run(ROOM + snippet, STOWAGE_SIM_MEMORY=memory)
+def run_job(snippet, memory="512MiB", **environment):
+    return run(ROOM + snippet, STOWAGE_SIM_MEMORY=memory, **environment)
 
 
 def test_a_request_that_fits_beside_what_is_in_use_is_served_and_the_plan_goes_on():
@@ -70,6 +70,26 @@ with torch.cuda.use_mem_pool(torch.cuda.MemPool()) if {pool} else contextlib.nul
 kept.sum(); del kept, x
 job.step()
 """)
+
+
+def test_a_block_that_another_stream_uses_is_waited_for_before_the_error():
+    run_job("""
+enable(); job = plan(job())
+job.optimizer.zero_grad()
+side = torch.cuda.Stream()
+y = job.model[0](job.input).detach()
+assert device()["arena_live_bytes"] >= 16 * MiB, device()
+torch.cuda.empty_cache()
+big = torch.cuda.mem_get_info()[0] // MiB + 8
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side): torch.cuda._sleep(1)
+y.record_stream(side)
+del y
+assert not side.query()
+x = empty(big)
+assert side.query() and torch.cuda.memory_stats()["num_ooms"] == 0
+del x
+""", STOWAGE_SIM_LAUNCH_NS=str(10**9))
 
 
 def test_empty_cache_gives_idle_memory_of_the_arena_back():
