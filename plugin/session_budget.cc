@@ -39,7 +39,8 @@ bool Session::make_room(Bytes bytes) {
   if (state.forked.load(std::memory_order_relaxed)) return true;
   if (state.evicts_under_plan() && state.give_up_free_arena()) return true;
   if (state.budget.make_room(bytes) || state.give_up_free_arena()) return true;
-  return state.port.ledger()->missing(bytes).value() == 0 || state.budget.follow_peak(bytes);
+  if (state.port.ledger()->missing(bytes).value() == 0) return true;
+  return state.budget.await_others(bytes) || state.budget.follow_peak(bytes);
 }
 
 bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {

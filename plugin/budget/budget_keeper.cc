@@ -1,6 +1,8 @@
 #include "plugin/budget/budget_keeper.h"
 
+#include <chrono>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "plugin/notice.h"
@@ -203,6 +205,19 @@ bool BudgetKeeper::make_room(Bytes bytes) noexcept {
   shortages_.fetch_add(1, std::memory_order_relaxed);
   note_demand(bytes);
   return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
+}
+
+// Two threads that wait for one another both go on to the error: a wait is never longer than this.
+bool BudgetKeeper::await_others(Bytes bytes) noexcept {
+  constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
+  const RescueDriver& driver = rescue_driver();
+  if (state_.load() != State::kWatching || driver.threads == nullptr) return false;
+  for (auto waited = kStep; waited <= kLongest && driver.threads() > 1; waited += kStep) {
+    std::this_thread::sleep_for(kStep);
+    const Bytes missing = ledger_->missing(bytes);
+    if (missing.value() == 0 || driver.make_room(missing, device_)) return true;
+  }
+  return false;
 }
 
 bool BudgetKeeper::make_piece(Bytes bytes, const FreeSpace& space) noexcept {

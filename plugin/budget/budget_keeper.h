@@ -91,6 +91,9 @@ class BudgetKeeper {
   /// Upstream refused `bytes`, though they might fit as they are counted: evicts so much, or what is missing.
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;
+  /// `bytes` more do not fit, and nothing can be evicted: where other threads train, too, what their ops hold
+  /// while they run is waited for, a tenth of a second at most. True if something changed.
+  bool await_others(Bytes bytes) noexcept;
   /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error.
   std::string explain(Shortage shortage);
   [[nodiscard]] BudgetFacts facts() const;

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <vector>
 
 #include "plugin/budget/rescue.h"
@@ -250,6 +252,21 @@ TEST_F(SessionBudget, ThatFitsKeepsTheRuntimeWhileAnotherThreadTrains) {
   runtime.threads = 1;
   iterate(job, 1);
   EXPECT_FALSE(runtime.installed);
+}
+
+TEST_F(SessionBudget, ThatIsUsedUpWaitsForWhatOpsOfOtherThreadsHold) {
+  Session session(port_, settings("1MiB"));
+  constexpr Bytes kHeld{1u << 20};
+  port_.count.take(kHeld);
+  EXPECT_FALSE(session.make_room(Bytes(1000))) << "nobody else is there";
+  runtime.threads = 2;
+  EXPECT_FALSE(session.make_room(Bytes(1000))) << "they never give anything";
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    port_.count.give(kHeld);
+  });
+  EXPECT_TRUE(session.make_room(Bytes(1000)));
+  other.join();
 }
 
 TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {
