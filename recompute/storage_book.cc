@@ -129,6 +129,16 @@ void StorageBook::release_leaves(StorageRecord& record) {
   record.leaves.clear();
 }
 
+bool StorageBook::release_leaves_of_dead() {
+  bool any = false;
+  for (const std::unique_ptr<StorageRecord>& record : records_) {
+    if (record->leaves.empty() || record->locks > 0 || record->alive()) continue;
+    release_leaves(*record);
+    any = true;
+  }
+  return any;
+}
+
 void StorageBook::bury(StorageRecord& record) {
   release_leaves(record);
   record.current->home = nullptr;

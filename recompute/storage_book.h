@@ -72,6 +72,9 @@ class StorageBook {
 
   /// Nothing evicted needs `record`'s leaves any more: it came back or died.
   static void release_leaves(StorageRecord& record);
+  /// The same for all that died and are not buried yet. True if any had leaves. Also while a walk is under
+  /// way.
+  bool release_leaves_of_dead();
 
   /// Looks at the next `count` records in turn and forgets those whose storage is dead and that no running op
   /// needs; first `dying` is called with each. Requires: no walk is under way.

@@ -265,6 +265,25 @@ def test_the_limit_holds_under_threads_of_the_job():
     assert done.stdout.strip() == "held"
 
 
+DEAD = """
+import torch, stowage
+torch.set_num_threads(1)
+kept = [torch.zeros(4) + n for n in range(3000)]  # so many that the dead among them are found late
+for _ in range(20):
+    a = torch.full((100_000,), 1.0)
+    b = a * 2
+    c = torch.full((100_000,), 1.0)  # b is evicted, and a must stay for it
+    assert stowage.report()["budget"]["evictions"] > 0
+    del a, b, c
+    assert torch.full((220_000,), 1.0).sum().item() == 220_000
+"""
+
+
+def test_what_a_dead_evicted_tensor_was_made_of_is_given_back_before_the_error():
+    done = python(DEAD, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="1100000")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("percent", (60, 56, 54))
 def test_where_gradients_of_gradients_hardly_fit_the_end_is_the_same_bits_or_a_sentence(percent):
     """Evicting one tensor may show that another cannot be made again; that one was scored all the same, and crashed."""
