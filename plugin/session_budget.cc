@@ -40,7 +40,7 @@ bool Session::make_room(Bytes bytes) {
   if (state.evicts_under_plan() && state.give_up_free_arena()) return true;
   if (state.budget.make_room(bytes) || state.give_up_free_arena()) return true;
   if (state.port.ledger()->missing(bytes).value() == 0) return true;
-  return state.budget.await_others(bytes) || state.budget.follow_peak(bytes);
+  return state.budget.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
 }
 
 bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {
@@ -53,7 +53,8 @@ bool Session::make_room_upstream(Bytes bytes) {
   if (state.forked.load(std::memory_order_relaxed)) return false;
   if (state.budget.make_more_room(bytes)) return true;
   finish_frees();
-  return state.give_up_free_arena() || state.budget.follow_peak(bytes);
+  return state.give_up_free_arena() || state.budget.await_others(bytes, /*refused=*/true) ||
+         state.budget.follow_peak(bytes);
 }
 
 std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {

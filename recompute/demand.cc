@@ -21,6 +21,7 @@ std::optional<std::int64_t> bytes_away() {
 }
 
 std::uint64_t threads_in_iterations() {
+  if (Runtime::replaying()) return 0;
   const std::lock_guard<std::recursive_mutex> lock(machine().mutex);
   return training_threads().count();
 }

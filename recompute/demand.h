@@ -12,7 +12,8 @@ namespace stowage::recompute {
 /// that recomputation keeps. Nothing while the calling thread recomputes. O(storages).
 std::optional<std::int64_t> bytes_away();
 
-/// Threads that are in an iteration, as far as their joins and the ends of their iterations tell.
+/// Threads that are in an iteration, as far as their joins and the ends of their iterations tell. 0 while the
+/// calling thread recomputes: it has the lock that the others need to get on.
 std::uint64_t threads_in_iterations();
 
 }  // namespace stowage::recompute

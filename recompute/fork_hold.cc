@@ -10,6 +10,7 @@
 #include "core/fork.h"
 #include "recompute/environment.h"
 #include "recompute/machine.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -60,6 +61,7 @@ void in_child(void* subject) {
   auto& all = *static_cast<Machine*>(subject);
   new (&all.mutex) std::recursive_mutex;
   keep_number_of_threads();
+  all.running_ops = this_thread().running_ops;
   if (held) {
     all.steps.stop();
   } else {

@@ -31,6 +31,7 @@ struct Machine {
   std::uint64_t window_began = 0;      ///< number of an op
   std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began; modelled on CUDA
   std::uint64_t window_replay_ns = 0;  ///< replay_cost_ns when the window began
+  int running_ops = 0;                 ///< of all threads: calls whose ops run
   bool joins_expected = false;         ///< no thread needs to be looked out for
   std::atomic<bool> on{false};
 

@@ -7,6 +7,9 @@
 //   call.end(results);
 // A call that is destroyed before end() failed: what it was to write has unknown content.
 //
+// Beside op_call.cc: op_arguments.cc (what a call reads and writes), op_recipe.cc (how what it makes can be
+// made again), op_results.cc (what it has made).
+//
 // Thread safety: one thread per call; begin() and end() take the runtime's lock.
 #pragma once
 
@@ -56,6 +59,9 @@ class OpCall {
     bool written;
   };
 
+  bool prepare(c10::ArrayRef<c10::IValue> arguments, std::uint32_t tries);
+  void prepare(c10::ArrayRef<c10::IValue> arguments);
+  void count_running(int by);
   void read_arguments(c10::ArrayRef<c10::IValue> arguments);
   void read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains);
   void read_parts(const at::TensorBase& tensor, bool written);

@@ -7,6 +7,14 @@
 
 namespace stowage::recompute {
 
+void note_stream(StorageRecord& record) {
+  const c10::Device device = record.address->device();
+  if (device.is_cpu()) return;
+  const std::int64_t stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device).id();
+  if (record.stream < 0) record.stream = stream;
+  if (record.stream != stream) record.pinned = true;
+}
+
 OnOwnStream::OnOwnStream(const StorageRecord& record) {
   const c10::Device device = record.address->device();
   if (device.is_cpu() || record.stream < 0) return;

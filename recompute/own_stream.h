@@ -15,6 +15,10 @@
 
 namespace stowage::recompute {
 
+/// Its storage is used on the current stream. Memory that is used on several streams is freed and made again
+/// only by who knows how they wait for each other: such a storage is pinned.
+void note_stream(StorageRecord& record);
+
 /// While it lives, the value's stream is the current one of its device.
 class OnOwnStream {
  public:

@@ -193,6 +193,7 @@ void Residency::before_write(StorageRecord& record, bool as_planned) {
   if (dependents.empty() || !may_keep) return bring_back();
   if (!short_ && (as_planned || !is_cheaper_kept(record, dependents))) {
     try {
+      const Deeper may_fail(this_thread().may_fail);
       return bring_back();
     } catch (const c10::OutOfMemoryError&) {
       short_ = true;  // nor will the rest fit
@@ -200,6 +201,7 @@ void Residency::before_write(StorageRecord& record, bool as_planned) {
     return keep_content(record);
   }
   try {
+    const Deeper may_fail(this_thread().may_fail);
     keep_content(record);
   } catch (const c10::OutOfMemoryError&) {
     bring_back();

@@ -57,6 +57,7 @@ void look_for_raw_writes(Machine& all) {
   for (StorageRecord* const record : watched) {
     if (!check_raw_writes(*record) || record->current->anchors == 0) continue;
     try {
+      const Deeper may_fail(this_thread().may_fail);
       all.residency.restore_dependents(*record);
     } catch (const c10::OutOfMemoryError&) {
       return;

@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include "recompute/op_traits.h"
+#include "recompute/thread_state.h"
 
 namespace stowage::recompute {
 
@@ -48,6 +49,7 @@ void StepWatch::end_iteration() {
   }
   if (!wanted_ && !driver_.follows()) return;
   try {
+    const Deeper may_fail(this_thread().may_fail);
     residency_.restore_all();
   } catch (const c10::Error&) {  // it stays away and comes back on demand
   }

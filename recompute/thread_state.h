@@ -11,6 +11,8 @@ namespace stowage::recompute {
 struct ThreadState {
   int opaque = 0;             ///< > 0: it runs code that may touch memory unseen
   int replaying = 0;          ///< > 0: it recomputes
+  int may_fail = 0;           ///< > 0: after an out-of-memory error something else is tried
+  int running_ops = 0;        ///< its part of the runtime's
   int quiet = 0;              ///< > 0: what it frees is no doing of the job's
   std::int64_t op_bytes = 0;  ///< what its op has taken and not given back so far, as allocators report it
 };

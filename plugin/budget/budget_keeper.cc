@@ -208,14 +208,15 @@ bool BudgetKeeper::make_room(Bytes bytes) noexcept {
 }
 
 // Two threads that wait for one another both go on to the error: a wait is never longer than this.
-bool BudgetKeeper::await_others(Bytes bytes) noexcept {
+bool BudgetKeeper::await_others(Bytes bytes, bool refused) noexcept {
   constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
   const RescueDriver& driver = rescue_driver();
   if (state_.load() != State::kWatching || driver.threads == nullptr) return false;
   for (auto waited = kStep; waited <= kLongest && driver.threads() > 1; waited += kStep) {
     std::this_thread::sleep_for(kStep);
     const Bytes missing = ledger_->missing(bytes);
-    if (missing.value() == 0 || driver.make_room(missing, device_)) return true;
+    const bool fits = missing.value() == 0;
+    if ((fits && !refused) || driver.make_room(fits ? bytes : missing, device_)) return true;
   }
   return false;
 }
@@ -235,12 +236,13 @@ bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
 }
 
 std::string BudgetKeeper::explain(Shortage shortage) {
-  refusals_.fetch_add(1, std::memory_order_relaxed);
   // CUDA's upstream takes whole pages, of at most so many bytes.
   const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
   shortage.held = ledger_->held();
   shortage.limit = ledger_->limit() + page;
   const std::string why = rescue_driver().explain(shortage, device_);
+  if (why.empty()) return why;
+  refusals_.fetch_add(1, std::memory_order_relaxed);
   return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
          " bytes) is used up: " + why;
 }

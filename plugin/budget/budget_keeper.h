@@ -92,9 +92,11 @@ class BudgetKeeper {
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;
   /// `bytes` more do not fit, and nothing can be evicted: where other threads train, too, what their ops hold
-  /// while they run is waited for, a tenth of a second at most. True if something changed.
-  bool await_others(Bytes bytes) noexcept;
-  /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error.
+  /// while they run is waited for, a tenth of a second at most. True if it fits now or anything was evicted;
+  /// where upstream `refused` what might fit as it is counted, only if anything was.
+  bool await_others(Bytes bytes, bool refused) noexcept;
+  /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error. Empty where the
+  /// job will not see it.
   std::string explain(Shortage shortage);
   [[nodiscard]] BudgetFacts facts() const;
   /// In a forked child: no limit there. Takes no lock.

@@ -55,6 +55,7 @@ struct RescueDriver {
   bool (*make_room)(Bytes bytes, DevicePlace device) = nullptr;  ///< true: something was freed
   /// One contiguous piece; true: something was evicted for it.
   bool (*make_piece)(Bytes bytes, DevicePlace device, const FreeSpace& space) = nullptr;
+  /// Empty: the job will not see the error.
   std::string (*explain)(const Shortage& shortage, DevicePlace device) = nullptr;
   RescueCounts (*counts)() = nullptr;
   // What follows schedules: as recompute/planned.h says.

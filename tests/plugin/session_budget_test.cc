@@ -20,6 +20,7 @@ struct FakeRuntime {
   std::uint64_t evictions = 0;
   std::int64_t away = 0;
   std::uint64_t threads = 1;
+  int searches_in_vain = -1;  ///< then one finds room; < 0: none ever does
 } runtime;
 
 constexpr RescueDriver kFake{[] {
@@ -28,7 +29,7 @@ constexpr RescueDriver kFake{[] {
                              },
                              [] { runtime.installed = false; },
                              [] {},
-                             [](Bytes, DevicePlace) { return false; },
+                             [](Bytes, DevicePlace) { return runtime.searches_in_vain-- == 0; },
                              [](Bytes, DevicePlace, const FreeSpace&) { return false; },
                              [](const Shortage&, DevicePlace) { return std::string("nothing is left"); },
                              [] {
@@ -267,6 +268,15 @@ TEST_F(SessionBudget, ThatIsUsedUpWaitsForWhatOpsOfOtherThreadsHold) {
   });
   EXPECT_TRUE(session.make_room(Bytes(1000)));
   other.join();
+}
+
+TEST_F(SessionBudget, ThatUpstreamRefusesWaitsForWhatOpsOfOtherThreadsHold) {
+  Session session(port_, settings("1MiB"));
+  runtime.threads = 2;
+  EXPECT_FALSE(session.make_room_upstream(Bytes(1000))) << "that it fits as it is counted says nothing";
+  runtime.searches_in_vain = 5;
+  EXPECT_TRUE(session.make_room_upstream(Bytes(1000)));
+  EXPECT_EQ(runtime.searches_in_vain, -1);
 }
 
 TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {

@@ -1,11 +1,14 @@
 """Rescue alone holds a hard limit with the same bits, or ends with an out-of-memory error that says what to do."""
 
 import gc
+import threading
+import time
 
 import pytest
 import torch
 
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.recompute import jobs, probe, trainers
 from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
@@ -154,3 +157,32 @@ def test_what_a_running_op_reads_is_never_taken():
         finally:
             probe.library.probe_budget(0)
         assert probe.counters()["evictions"] > 5
+
+
+def test_a_recomputation_waits_for_what_an_op_of_another_thread_reads():
+    inside = threading.Event()
+
+    class Slow(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            inside.set()
+            time.sleep(0.03)
+            return func(*args, **(kwargs or {}))
+
+    def read_slowly(value):
+        with Slow():
+            value.sum()
+    with probe.installed(smallest=256):
+        x = probe.data(10000)
+        first, second = x.sin(), x.exp()
+        assert probe.evict(first)
+        probe.library.probe_budget(probe.library.probe_held() + 8192)
+        other = threading.Thread(target=read_slowly, args=(second,))
+        other.start()
+        try:
+            assert inside.wait(20)
+            total = first.sum()
+            assert probe.is_evicted(second)
+        finally:
+            probe.library.probe_budget(0)
+            other.join()
+        assert total == x.sin().sum()
