@@ -71,7 +71,8 @@ void write_traces(const std::string& path, std::int64_t since_ns) {
 
 void write_all(const Settings& settings, std::int64_t since_ns) {
   const std::string json = process_report_json();
-  if (tells_nothing(json)) return note(1, "no tensor had memory here: no report and no trace is written");
+  if (tells_nothing(json))
+    return note(1, "no more than a page of memory was used here: no report and no trace is written");
   write_report(settings.report, json, since_ns);
   write_traces(settings.trace, since_ns);
 }

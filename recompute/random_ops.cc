@@ -33,6 +33,8 @@ constexpr std::array kDrawingNothing = {
     Name("_scaled_dot_product_efficient_attention_backward"),
     Name("_scaled_dot_product_cudnn_attention_backward"),
     Name("_cudnn_attention_backward"),
+    Name("_flash_attention_forward_no_dropout_inplace"),
+    Name("_cudnn_attention_forward_no_dropout_inplace"),
     Name("_fill_mem_eff_dropout_mask_"),
     Name("_fused_sdp_choice"),
     Name("_nested_tensor_softmax_with_shape"),

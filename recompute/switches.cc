@@ -38,6 +38,15 @@ struct Switch {
                                                            Bits bits) { context.setter(bits != 0); } \
   }
 
+// The same for a setting that only newer torches have; in others its bit is 0.
+#define STOWAGE_NEWER_FLAG(setter, getter, reach)                                              \
+  Switch {                                                                                     \
+#setter, reach, 1, [](auto &context) -> Bits {                                               \
+      if constexpr (requires { context.getter(); }) return Bits(context.getter());            \
+      return 0; }, [](auto &context, Bits bits) {                                              \
+      if constexpr (requires { context.setter(true); }) context.setter(bits != 0); } \
+  }
+
 Bits reduction_bits(at::CuBLASReductionOption option) { return static_cast<Bits>(option); }
 bool reduces(Bits bits) {
   return bits == reduction_bits(at::CuBLASReductionOption::AllowReducedPrecisionWithSplitK);
@@ -88,6 +97,19 @@ constexpr std::array kSwitches = {
            [](at::Context& context, Bits bits) {
              context.setAllowBF16ReductionCuBLAS(reduces(bits), splits(bits));
            }},
+    STOWAGE_NEWER_FLAG(setAllowNativeAot, allowNativeAot, kAllOps),
+    STOWAGE_NEWER_FLAG(setMaskUnconditionalNativeAot, maskUnconditionalNativeAot, kAllOps),
+    Switch{"setCuDNNDepthwiseKernel", kCudaProducts, 2,
+           [](auto& context) -> Bits {
+             if constexpr (requires { context.cudnnDepthwiseKernel(); })
+               return static_cast<Bits>(context.cudnnDepthwiseKernel());
+             return 0;
+           },
+           [](auto& context, Bits bits) {
+             if constexpr (requires { context.cudnnDepthwiseKernel(); })
+               context.setCuDNNDepthwiseKernel(static_cast<decltype(context.cudnnDepthwiseKernel())>(bits));
+           }},
+    STOWAGE_NEWER_FLAG(setPreferCublasltGroupedGemm, preferCublasltGroupedGemm, kCudaProducts),
     STOWAGE_FLAG(setAllowFP16AccumulationCuBLAS, allowFP16AccumulationCuBLAS, kCudaProducts),
     Switch{"_setSMCarveout_EXPERIMENTAL", kCudaProducts, 16,
            [](at::Context& context) {
@@ -99,6 +121,7 @@ constexpr std::array kSwitches = {
            }},
     STOWAGE_FLAG(setSDPUseFlash, userEnabledFlashSDP, kAttention),
     STOWAGE_FLAG(setSDPUseFA3, userEnabledFA3SDP, kAttention),
+    STOWAGE_NEWER_FLAG(setSDPUseFA4, userEnabledFA4SDP, kAttention),
     STOWAGE_FLAG(setSDPUseMemEfficient, userEnabledMemEfficientSDP, kAttention),
     STOWAGE_FLAG(setSDPUseMath, userEnabledMathSDP, kAttention),
     STOWAGE_FLAG(setSDPUseCuDNN, userEnabledCuDNNSDP, kAttention),
@@ -120,6 +143,7 @@ constexpr std::array kSwitches = {
 };
 
 #undef STOWAGE_FLAG
+#undef STOWAGE_NEWER_FLAG
 
 constexpr unsigned reach_of(Products products, bool cuda) {
   unsigned reach = kAllOps | (cuda ? kCudaOps : kCpuOps);

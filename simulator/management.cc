@@ -82,4 +82,10 @@ SIM_API int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* count, void*) 
 
 SIM_API int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned, int*) { return kNotSupported; }
 SIM_API int nvmlDeviceGetNvLinkRemotePciInfo_v2(void*, unsigned, void*) { return kNotSupported; }
-SIM_API int nvmlDeviceGetGpuFabricInfoV(void*, void*) { return kNotSupported; }
+
+// nvmlGpuFabricInfoV_t: its version, then what a device without a fabric says of it: all zero.
+SIM_API int nvmlDeviceGetGpuFabricInfoV(void*, void* info) {
+  constexpr std::size_t kBytesOfOldest = 36;
+  std::memset(static_cast<char*>(info) + sizeof(unsigned), 0, kBytesOfOldest - sizeof(unsigned));
+  return kSuccess;
+}

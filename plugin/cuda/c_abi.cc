@@ -2,6 +2,7 @@
 
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/PeerToPeerAccess.h>
 
 #include <exception>
 #include <string>
@@ -33,7 +34,10 @@ torch_cuda::CUDAAllocator& door() {
     if (!opened) warn(opened.error().message + "; this job's memory is not planned");
     torch_cuda::CUDAAllocator* made = cuda_adaptor();
     if (made == nullptr) made = dynamic_cast<torch_cuda::CUDAAllocator*>(c10::GetAllocator(c10::kCUDA));
-    if (made != nullptr && !made->initialized()) made->init(c10::cuda::device_count());
+    if (made != nullptr && !made->initialized()) {  // as torch does on its first use of CUDA
+      c10::cuda::detail::init_p2p_access_cache(c10::cuda::device_count());
+      made->init(c10::cuda::device_count());
+    }
     return made;
   }();
   TORCH_CHECK(allocator != nullptr, "stowage: this torch has no CUDA allocator");

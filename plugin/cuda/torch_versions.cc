@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 // Of libtorch_cpu, stable across releases: the loaded torch's TORCH_ABI_VERSION (major and minor in the top
@@ -38,14 +39,15 @@ bool take_number(std::string_view& text, unsigned& number) {
   return true;
 }
 
-/// What the function `symbol` of libtorch_cuda answers; 0 if there is none. That library is looked up, not
-/// linked: it is there whenever a CUDA tensor is, and loading its gigabyte otherwise would cost the CPU's
+/// What the function `symbol` of libtorch_cuda answers; nothing if there is none. That library is looked up,
+/// not linked: it is there whenever a CUDA tensor is, and loading its gigabyte otherwise would cost the CPU's
 /// jobs.
-std::size_t ask_torch_cuda(const char* symbol) {
+template <class Answer>
+std::optional<Answer> ask_torch_cuda(const char* symbol) {
   void* library = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
-  if (library == nullptr) return 0;
-  auto* function = reinterpret_cast<std::size_t (*)()>(dlsym(library, symbol));
-  const std::size_t answer = function == nullptr ? 0 : function();
+  if (library == nullptr) return std::nullopt;
+  std::optional<Answer> answer;
+  if (auto* function = reinterpret_cast<Answer (*)()>(dlsym(library, symbol))) answer = function();
   dlclose(library);
   return answer;
 }
@@ -72,10 +74,16 @@ Status check_torch_version(std::string_view running) {
   return check(major, minor, std::string(running));
 }
 
-std::array<std::size_t, 2> blas_workspace_sizes() {
-  static const std::array<std::size_t, 2> sizes{ask_torch_cuda("_ZN2at4cuda22getChosenWorkspaceSizeEv"),
-                                                ask_torch_cuda("_ZN2at4cuda26getCUDABlasLtWorkspaceSizeEv")};
+// These and the next are of ATen/cuda/CUDAContextLight.h.
+const std::array<std::size_t, 2>& blas_workspace_sizes() {
+  static const std::array<std::size_t, 2> sizes{
+      ask_torch_cuda<std::size_t>("_ZN2at4cuda22getChosenWorkspaceSizeEv").value_or(0),
+      ask_torch_cuda<std::size_t>("_ZN2at4cuda26getCUDABlasLtWorkspaceSizeEv").value_or(0)};
   return sizes;
+}
+
+bool blas_workspaces_are_kept() {
+  return ask_torch_cuda<bool>("_ZN2at4cuda33isCUDABlasWorkspaceCachingEnabledEv").value_or(true);
 }
 
 Status check_loaded_torch() {
@@ -86,10 +94,9 @@ Status check_loaded_torch() {
 }
 
 bool is_blas_workspace(std::size_t bytes, const void* caller) {
-  // at::cuda::getChosenWorkspaceSize() and getCUDABlasLtWorkspaceSize(), of ATen/cuda/CUDAContextLight.h.
-  static const std::size_t blas = ask_torch_cuda("_ZN2at4cuda22getChosenWorkspaceSizeEv");
-  static const std::size_t blas_lt = ask_torch_cuda("_ZN2at4cuda26getCUDABlasLtWorkspaceSizeEv");
-  return bytes != 0 && (bytes == blas || bytes == blas_lt) && is_of_torch_cuda(caller);
+  static const bool kept = blas_workspaces_are_kept();
+  const auto& sizes = blas_workspace_sizes();
+  return kept && bytes != 0 && (bytes == sizes[0] || bytes == sizes[1]) && is_of_torch_cuda(caller);
 }
 
 }  // namespace stowage::plugin

@@ -34,14 +34,17 @@ namespace stowage::plugin {
 /// "major.minor.patch" of the torch that this library was built for.
 const char* built_torch_version();
 /// Bytes of the workspaces that PyTorch takes for cuBLAS and cuBLASLt; 0 where it does not tell.
-std::array<std::size_t, 2> blas_workspace_sizes();
+const std::array<std::size_t, 2>& blas_workspace_sizes();
+/// True if PyTorch keeps them: newer ones give them back after each op, as any other scratch memory.
+bool blas_workspaces_are_kept();
 /// Refuses a torch of another minor release. `running` is torch.__version__, such as "2.11.0+cu130".
 /// Error: kUnsupported, naming both versions and the way out.
 Status check_torch_version(std::string_view running);
 /// The same for the torch that is loaded in this process.
 Status check_loaded_torch();
-/// True if PyTorch takes workspaces of `bytes` for cuBLAS or cuBLASLt, and the code at `caller` is of its
-/// CUDA library, which asks for them itself. A tensor may have that size too; libtorch_cpu asks for those.
+/// True if PyTorch takes and keeps workspaces of `bytes` for cuBLAS or cuBLASLt, and the code at `caller` is
+/// of its CUDA library, which asks for them itself. A tensor may have that size too; libtorch_cpu asks for
+/// those.
 bool is_blas_workspace(std::size_t bytes, const void* caller);
 
 }  // namespace stowage::plugin

@@ -9,6 +9,7 @@ nor known to be an op or to read no memory. The words are those of _exports.py.
 # Methods of torch.Tensor. What is written in Python (__array__, __cuda_array_interface__, …) calls one of these.
 TENSOR = {
     "data_ptr": "tells",
+    "const_data_ptr": "tells",
     "numpy": "lends",
     "__dlpack__": "lends_alias",
     "tolist": "reads",
@@ -26,6 +27,8 @@ STORAGE = {
     "__getitem__": "gets_item",
     "__setitem__": "writes",
     "resize_": "writes",
+    "_resize_with_addr_": "exposes",
+    "_swap_data_ptr_": "exposes_all",
     "_byteswap": "writes",
     "_set_from_file": "writes",
     "share_memory_": "exposes",

@@ -201,6 +201,7 @@ ELSEWHERE = {
     "setCheckSparseTensorInvariants": "checks only",
     "setDisplayVmapFallbackWarnings": "warnings only",
     "setWarnOnAccumulateGradStreamMismatch": "warnings only",
+    "setOverrideStaleCaptureStream": "while a graph is captured, under which nothing is away",
     "setDefaultMobileCPUAllocator": "where memory comes from, not what is in it",
     "unsetDefaultMobileCPUAllocator": "the same",
 }

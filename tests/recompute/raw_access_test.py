@@ -34,7 +34,7 @@ READ_NO_MEMORY = set("""
     _dtensor__new__ _fix_weakref _use_count _python_dispatch _cdata grad_fn _grad_fn _grad grad _base volatile requires_grad
     _backward_hooks _post_accumulate_grad_hooks name shape is_cuda is_mtia is_cpu is_xla is_xpu is_ipu is_sparse
     is_sparse_csr is_mkldnn is_mps is_maia is_vulkan is_quantized is_meta is_nested _has_symbolic_sizes_strides dtype layout
-    device ndim nbytes itemsize names grad_dtype
+    device ndim nbytes itemsize names grad_dtype _has_grad_dtype_override
     """.split())
 
 
@@ -67,24 +67,24 @@ def test_every_method_of_a_storage_is_decided():
 # Functions of torch._C that have nothing to do with a tensor's bytes, by the beginnings of their names.
 GROUPS = """
     _DTensor_ _abort _accelerator_ _activate_ _add_cached_tensor _add_docstr _are_ _autocast_ _autograd_init _awaitable
-    _backport_ _c10d_init _calculate_ _can_use_ _check_ _clear_ _collect_all _compile_graph _conv_determine _crash_ _create_
-    _cuda_(?!jiterator) _cudnn_set _current_ _cxx_flags _debug_ _demangle _disabled_ _dispatch_(?!call) _dist_autograd
-    _dump_ _enable_ _ensure _enter_ _error_ _exit_ _export_ _faulty_ _functionality_ _functionalization_ _fx_map_ _generate_
-    _get_ _graph_pool_ _group_tensors_ _has_ _host_ _infer_size _init _is_ _ivalue_ _jit_ _last_ _len_ _llvm_ _log _maybe_
-    _meta_ _mps_ _mtia_ _multiprocessing_init _nccl_(init|unique|version) _new_symbolic _non_sym _only_lift _parallel_info
-    _parse_ _pop_ _propagate_ _push_ _register_ _remove_ _rename_ _replace_overloaded _resolve_ _rocm_ _rpc_init _run_emit
-    _select_ _set_ _should_ _show_ _stash_ _storage_ _supported_ _test_only_ _to_functionality _torchDevice _tracer_
-    _unregister_ _unset_ _valgrind_ _vmapmode_ _warn _will_engine
-    autocast_ clear_autocast fork get_ import_ir init_ is_ merge_type parse_
-    read_v set_ unify_ vitals_ wait
+    _backport_ _c10d_init _calculate_ _can_use_ _check_ _clear_ _collect_all _compile_graph _conv_determine _crash_
+    _create_ _cuda_(?!jiterator) _cudnn_(clear|set) _current_ _cxx_flags _debug_ _demangle _disabled_ _dispatch_(?!call)
+    _dist_autograd _dump_ _dynamo_ _enable_ _ensure _enter_ _error_ _exit_ _export_ _fake_dispatch_ _faulty_
+    _functionality_ _functionalization_ _fx_map_ _generate_ _get_ _getenv _graph_pool_ _group_tensors_ _has_ _host_
+    _infer_size _init _is_ _ivalue_ _jit_ _last_ _len_ _llvm_ _log _maybe_ _meta_ _mps_ _mtia_ _multiprocessing_init
+    _nccl_(init|unique|version) _new_symbolic _non_sym _only_lift _override_ _parallel_info _parse_ _peek_ _pop_
+    _propagate_ _push_ _register_ _reinit_ _remove_ _rename_ _replace_overloaded _resolve_ _rocm_ _rpc_init _run_emit
+    _select_ _set(_|env) _should_ _show_ _skip_ _stash_ _storage_ _supported_ _test_only_ _to_functionality _torchDevice
+    _tracer_ _unregister_ _unset(_|env) _valgrind_ _vmapmode_ _warn _will_engine autocast_ clear_autocast fork get_
+    import_ir init_ is_ merge_type parse_ read_v set_ unify_ vitals_ wait
     """.split()
 # The others, one by one.
 FUNCTIONS_CALL_OPS = {"_dispatch_call_boxed", "_replace_", "_commit_update"}
 FUNCTIONS_READ_NO_MEMORY = set("""
     _any_output_is_alias_to_input_or_output _any_requires_grad _freeze_module _fuse_to_static_module
     _hack_do_not_use_clone_module_with_class _increment_version _nn_module_to_mobile _overlaps _quantize_ondevice_ptq_dynamic
-    _swap_tensor_impl _tensor_impl_raw_handle _wrap_tensor_impl _dlpack_exchange_api _gds_deregister_buffer
-    _gds_deregister_handle _gds_register_handle
+    _swap_tensor_impl _tensor_impl_raw_handle _wrap_tensor_impl _dlpack_exchange_api _const_dlpack_exchange_api
+    _gds_deregister_buffer _gds_deregister_handle _gds_register_handle
     """.split())
 MAKE_TENSORS = set("""
     _from_dlpack _construct_CUDA_Tensor_From_Storage_And_Metadata _construct_storage_from_data_pointer _pickle_load_obj
@@ -110,7 +110,7 @@ def test_every_function_of_torch_is_decided():
 
 
 def test_functions_that_are_no_ops_only_make_tensors():
-    makers = {"asarray", "as_tensor", "from_numpy", "frombuffer", "tensor"}
+    makers = {"asarray", "as_tensor", "from_numpy", "frombuffer", "tensor", "_from_blob"}
     by_other_names = {"get_device", "numel", "saddmm", "spmm", "dsmm", "hsmm"}
     assert in_c(torch._C._VariableFunctionsClass) - OPS - makers - by_other_names == set()
     for name in ("_nn", "_linalg", "_fft", "_sparse", "_special", "_nested"):

@@ -18,7 +18,7 @@ def counters():
     return seen
 
 
-def train(model, loss, optimizer=lambda p: torch.optim.AdamW(p), iterations=3, amp=None, scaled=False):
+def train(model, loss, optimizer=lambda p: torch.optim.AdamW(p), iterations=4, amp=None, scaled=False):
     """Trains on the device, checks that the steady iterations ask the driver for nothing and break no rule."""
     model = model.cuda()
     steps = optimizer(model.parameters())

@@ -110,7 +110,7 @@ job(torch.zeros(8, 64, device="cuda"))
 size = max(b["size"] for s in torch.cuda.memory_snapshot() if s["stream"] == 1
            for b in s["blocks"] if b["state"] == "active_allocated")
 assert 0 in streams and 1 in streams and size >= 1 << 20, (streams, size)
-""")
+""", TORCH_CUBLAS_WORKSPACE_CACHE="1")
 
 
 def test_an_error_that_the_user_catches_leaves_expandable_segments_on():
@@ -151,5 +151,5 @@ def reserved(batches):
 enable(plan_wait_ms=0, record_iterations=100000)
 known = reserved([4000])
 found = reserved([60000, 4000])
-assert found <= 1.05 * known, (known, found)
+assert found <= 1.25 * known, (known, found)  # 2.8 times without expandable segments
 """, STOWAGE_SIM_MEMORY="1GiB")
