@@ -6,9 +6,9 @@
 #include <atomic>
 #include <mutex>
 
-#include "plugin/budget/torch_rescue.h"
 #include "plugin/cpu/cpu_port.h"
-#include "plugin/torch_observers.h"
+#include "plugin/torch/torch_observers.h"
+#include "plugin/torch/torch_rescue.h"
 
 namespace stowage::plugin {
 namespace {

@@ -10,8 +10,8 @@
 #include <c10/core/StorageImpl.h>
 
 #include "core/result.h"
-#include "plugin/session.h"
-#include "plugin/settings.h"
+#include "session/session.h"
+#include "session/settings/settings.h"
 
 namespace stowage::plugin {
 

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "allocator/host_backend.h"
-#include "plugin/budget/rescue.h"
+#include "session/budget/rescue.h"
 
 namespace stowage::plugin {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "plugin/cpu/block_cache.h"
-#include "plugin/device_port.h"
+#include "session/ports/device_port.h"
 
 namespace stowage::plugin {
 

@@ -9,12 +9,12 @@
 #include <mutex>
 #include <string>
 
-#include "plugin/budget/torch_rescue.h"
-#include "plugin/cuda/cuda_adaptor.h"
+#include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "plugin/cuda/torch_versions.h"
-#include "plugin/cuda/upstream_settings.h"
-#include "plugin/notice.h"
-#include "plugin/torch_observers.h"
+#include "plugin/cuda/upstream/upstream_settings.h"
+#include "plugin/torch/torch_observers.h"
+#include "plugin/torch/torch_rescue.h"
+#include "session/settings/notice.h"
 #include "tracer/event_clock.h"
 
 namespace stowage::plugin {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "core/result.h"
-#include "plugin/settings.h"
+#include "session/settings/settings.h"
 
 namespace stowage::plugin {
 

@@ -8,7 +8,7 @@ import threading
 import types
 from collections.abc import Iterator
 
-_NO_MEMORY = 2  # plugin/control.h
+_NO_MEMORY = 2  # library/control.h
 
 
 def _checked(function):

@@ -1,4 +1,4 @@
-"""The functions of the package, over the library's C interface (plugin/control.h)."""
+"""The functions of the package, over the library's C interface (library/control.h)."""
 
 import atexit
 import json

@@ -1,7 +1,8 @@
-"""What Python knows of this process's place in a job, for the names of its report and trace (plugin/process_name.h).
+"""What Python knows of this process's place in a job, for the names of its report and trace.
 
-The library knows the launchers' variables itself. Python adds the rank of torch.distributed, the children of
-multiprocessing, and the processes that only load data for another one.
+session/settings/process_name.h says what the names are. The library knows the launchers'
+variables itself. Python adds the rank of torch.distributed, the children of multiprocessing, and the processes that
+only load data for another one.
 """
 
 import os

@@ -93,7 +93,7 @@ def dryrun(options: argparse.Namespace) -> int:
 
 
 def preload(options: argparse.Namespace) -> int:
-    path = _library.find("lib/libstowage_preload.so", "plugin/preload/libstowage_preload.so")
+    path = _library.find("lib/libstowage_preload.so", "library/preload/libstowage_preload.so")
     if path is None:
         raise StowageError("libstowage_preload.so is not built; run tools/setup, or pip install stowage")
     print(path)
@@ -150,7 +150,7 @@ def doctor(options: argparse.Namespace) -> int:
     except StowageError as error:
         print(f"library         {error}")
         status = 1
-    for name, candidates in {"preload shim": ("lib/libstowage_preload.so", "plugin/preload/libstowage_preload.so"),
+    for name, candidates in {"preload shim": ("lib/libstowage_preload.so", "library/preload/libstowage_preload.so"),
                              "simulator": ("simulator/env.json",),
                              "replay": ("bin/stowage-replay", "replay/stowage-replay")}.items():
         print(f"{name:<15} {_library.find(*candidates) or 'not built'}")

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PARTS = ("core", "planner", "allocator", "tracer", "recompute", "plugin", "replay", "simulator")
+PARTS = ("core", "planner", "allocator", "tracer", "recompute", "session", "plugin", "library", "replay", "simulator")
 HOST_PARTS = ("core", "planner", "allocator", "replay")
 SKIPPED_FOLDERS = {".git", ".cache", "dist", "__pycache__"}
 

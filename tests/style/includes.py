@@ -8,16 +8,18 @@ MIDDLE = {"planner", "allocator", "tracer", "recompute"}
 ALLOWED = {
     "core": FLOOR,
     **{part: FLOOR | {part} for part in MIDDLE},
-    "plugin": FLOOR | MIDDLE | {"plugin"},
+    "session": FLOOR | MIDDLE | {"session"},
+    "plugin": FLOOR | MIDDLE | {"session", "plugin"},
+    "library": FLOOR | MIDDLE | {"session", "plugin", "library"},
     "replay": FLOOR | {"planner", "allocator", "replay"},
     "simulator": {"simulator"},
 }
 
 # Headers of others: a pattern, and the files (by prefix) that may include them.
 FOREIGN = {
-    "torch": (r"(torch|ATen|c10|caffe2|pybind11)/", ("tracer/", "recompute/", "plugin/")),
+    "torch": (r"(torch|ATen|c10|caffe2|pybind11)/", ("tracer/", "recompute/", "plugin/", "library/")),
     "CUDA": (r"(cuda|cublas|cudnn|driver_types|nvrtc|vector_types|nccl)\w*\.h(pp)?$",
-             ("simulator/", "allocator/cuda/", "plugin/cuda/", "tracer/cuda/")),
+             ("simulator/", "allocator/cuda/", "plugin/cuda/", "library/c_abi.", "tracer/cuda/")),
     "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)",
                        ("tracer/op_info.cc", "recompute/below_autograd.", "recompute/composites.", "recompute/interposer.cc",
                         "recompute/kernel_keys.h", "recompute/op_traits.cc", "recompute/random_ops.cc",

@@ -1,4 +1,4 @@
-#include "plugin/cuda/arena_snapshot.h"
+#include "plugin/cuda/adaptor/arena_snapshot.h"
 
 #include <gtest/gtest.h>
 

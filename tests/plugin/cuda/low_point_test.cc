@@ -1,4 +1,4 @@
-#include "plugin/cuda/low_point.h"
+#include "plugin/cuda/upstream/low_point.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Which requests go to the job's own pools, and when a graph capture that nobody ended is over. No device: no
 // stream captures anything.
-#include "plugin/cuda/open_pools.h"
+#include "plugin/cuda/upstream/open_pools.h"
 
 #include <gtest/gtest.h>
 

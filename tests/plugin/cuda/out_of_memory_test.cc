@@ -1,4 +1,4 @@
-#include "plugin/cuda/out_of_memory.h"
+#include "plugin/cuda/adaptor/out_of_memory.h"
 
 #include <gtest/gtest.h>
 

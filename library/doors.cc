@@ -1,0 +1,49 @@
+#include "library/doors.h"
+
+#include <dlfcn.h>
+
+#include "plugin/cpu/cpu_adaptor.h"
+#if STOWAGE_HAS_CUDA_ADAPTOR
+#include "plugin/cuda/cuda_install.h"
+#endif
+
+namespace stowage::plugin {
+namespace {
+
+// Loads the driver's library if it can be found; that does not initialise CUDA.
+bool cuda_driver_found() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) != nullptr; }
+
+#if STOWAGE_HAS_CUDA_ADAPTOR
+constexpr bool kCudaBuilt = true;
+#else
+constexpr bool kCudaBuilt = false;
+Status install_cuda(const Settings&) {
+  return Error{ErrorCode::kUnsupported,
+               "this build of Stowage has no CUDA part; build it against a CUDA build of torch"};
+}
+void remove_cuda() {}
+#endif
+
+}  // namespace
+
+Status open_doors(const Settings& settings) {
+  const bool automatic = settings.devices == Devices::kAuto;
+  const bool cuda = settings.devices == Devices::kCuda || settings.devices == Devices::kBoth ||
+                    (automatic && kCudaBuilt && cuda_driver_found());
+  const bool cpu =
+      settings.devices == Devices::kCpu || settings.devices == Devices::kBoth || (automatic && !cuda);
+  if (cuda) {
+    if (Status installed = install_cuda(settings); !installed) return installed;
+  }
+  if (!cpu) return {};
+  Status installed = install_cpu(settings);
+  if (!installed && cuda) remove_cuda();
+  return installed;
+}
+
+void close_doors() {
+  remove_cuda();
+  remove_cpu();
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,16 @@
+// Which of PyTorch's allocators are taken over, and the way back.
+//
+// Thread safety: the caller makes sure that only one thread opens or closes at a time.
+#pragma once
+
+#include "core/result.h"
+#include "session/settings/settings.h"
+
+namespace stowage::plugin {
+
+/// Installs the adaptors that settings.devices names. Error: one cannot be installed; none is then.
+Status open_doors(const Settings& settings);
+/// Removes what is installed. Live tensors stay valid.
+void close_doors();
+
+}  // namespace stowage::plugin

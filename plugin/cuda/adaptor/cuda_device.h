@@ -1,0 +1,28 @@
+// One CUDA device while Stowage is installed: its port, its session and its statistics.
+//
+// Thread safety: as its members'. Never destroyed, since tensors in its arena outlive an uninstall and even
+// main().
+#pragma once
+
+#include "plugin/cuda/adaptor/joint_statistics.h"
+#include "plugin/cuda/upstream/cuda_port.h"
+#include "session/session.h"
+
+namespace stowage::plugin {
+
+struct CudaDevice {
+  /// `upstream`, `pools`, `fraction` and `joint` outlive the device. Sessions of one device share `joint`.
+  CudaDevice(c10::DeviceIndex index_in, CudaPort::Upstream& upstream, OpenPools& pools,
+             MemoryFraction& fraction, JointStatistics& joint_in, const Settings& settings)
+      : index(index_in),
+        joint(joint_in),
+        port(index_in, *this, upstream, pools, fraction, settings),
+        session(port, settings) {}
+
+  c10::DeviceIndex index;
+  JointStatistics& joint;
+  CudaPort port;
+  Session session;
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,292 @@
+#include "plugin/cuda/upstream/cuda_port.h"
+
+#include <c10/cuda/CUDAGuard.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "allocator/backend.h"
+#include "allocator/cuda/cuda_api.h"
+#include "allocator/cuda/cuda_malloc_backend.h"
+#include "allocator/cuda/cuda_vmm_backend.h"
+#include "plugin/cuda/adaptor/arena_directory.h"
+#include "plugin/cuda/adaptor/cuda_adaptor.h"
+#include "plugin/cuda/adaptor/cuda_device.h"
+#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream/upstream_space.h"
+#include "session/settings/notice.h"
+#include "tracer/factory_ops.h"
+
+namespace stowage::plugin {
+namespace {
+
+using ArenaResult = Result<std::unique_ptr<allocator::Arena>>;
+
+template <class Backend>
+ArenaResult open_arena(int device, Bytes reserved, Bytes mapped, allocator::Backing backing) {
+  Result<Backend> backend = Backend::open(device);
+  if (!backend) return backend.error();
+  return allocator::make_arena(std::move(*backend), reserved, mapped, backing);
+}
+
+}  // namespace
+
+CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
+                   MemoryFraction& fraction, const Settings& settings)
+    : index_(index),
+      owner_(owner),
+      upstream_(upstream),
+      pools_(pools),
+      settings_(settings),
+      fraction_(fraction),
+      limit_(index, upstream, fraction),
+      ledger_(&limit_) {
+  if (settings_.budget.is_set()) limit_.count_in(ledger_);
+}
+
+CudaPort::~CudaPort() {
+  for (auto& [id, fence] : fences_) {
+    if (fence.event != nullptr) static_cast<void>(cudaEventDestroy(fence.event));
+  }
+  for (cudaEvent_t event : free_events_) static_cast<void>(cudaEventDestroy(event));
+}
+
+TraceInfo CudaPort::describe() {
+  TraceInfo info;
+  info.device = DeviceKind::kCuda;
+  info.device_index = static_cast<std::uint32_t>(index_);
+  info.torch_version = built_torch_version();
+  info.job = settings_.job;
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, index_) == cudaSuccess) {
+    info.device_name = properties.name;
+    info.device_memory = Bytes{properties.totalGlobalMem};
+  } else {
+    static_cast<void>(cudaGetLastError());
+  }
+  return info;
+}
+
+Bytes CudaPort::arena_page() {
+  constexpr Bytes kUsual{std::uint64_t{2} << 20};
+  if (settings_.arena != ArenaBackend::kVmm) return kUsual;
+  const auto backend = allocator::CudaVmmBackend::open(index_);
+  return backend ? backend->granularity() : kUsual;
+}
+
+ArenaResult CudaPort::map_arena(Bytes bytes, allocator::Backing backing) {
+  const c10::cuda::CUDAGuard guard(index_);
+  // Address space is plenty: room for every later plan of this device, so that the arena grows in place.
+  const Bytes whole = describe().device_memory;
+  static_cast<void>(noted_upstream());
+  const Bytes taken = allocator::round_up_to(bytes, arena_page());
+  if (!fraction_.take(taken)) return MemoryFraction::no_room();
+  ArenaResult arena =
+      settings_.arena == ArenaBackend::kVmm
+          ? open_arena<allocator::CudaVmmBackend>(index_, whole > bytes ? whole : bytes, bytes, backing)
+          : open_arena<allocator::CudaMallocBackend>(index_, bytes, bytes, backing);
+  fraction_.correct(taken, arena ? (*arena)->committed() : Bytes(0));
+  if (!arena) return arena;
+  return list_arena(owner_, std::move(*arena));
+}
+
+Status CudaPort::share_with_peers(const ArenaEntry& arena, const allocator::Segment& segment) {
+  const std::lock_guard lock(peers_mutex_);
+  for (const c10::DeviceIndex peer : peers_) {
+    if (Status shared = share(arena, segment, peer); !shared) return shared;
+  }
+  return {};
+}
+
+Status CudaPort::add_peer(c10::DeviceIndex peer) {
+  {
+    const std::lock_guard lock(peers_mutex_);
+    for (const c10::DeviceIndex known : peers_) {
+      if (known == peer) return {};
+    }
+    peers_.push_back(peer);
+  }
+  for (ArenaEntry* entry : arena_directory().arenas_of(owner_)) {
+    const std::lock_guard memory(entry->changing);
+    for (const allocator::Segment& segment : entry->segments) {
+      if (Status shared = share(*entry, segment, peer); !shared) return shared;
+    }
+  }
+  return {};
+}
+
+Status CudaPort::share(const ArenaEntry& arena, const allocator::Segment& segment, c10::DeviceIndex peer) {
+  if (!is_expandable() || !segment.committed) return {};  // memory of cudaMalloc needs no access of its own
+  const auto api = allocator::CudaApi::load();
+  if (!api) return api.error();
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = peer;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  const CUdeviceptr first = reinterpret_cast<CUdeviceptr>(arena.base) + segment.begin;
+  const CUresult status = (*api)->set_access(first, segment.bytes().value(), &access, 1);
+  if (status == CUDA_SUCCESS) return {};
+  return Error{ErrorCode::kUnsupported, (*api)->describe("opening the arena to a peer device", status)};
+}
+
+allocator::ArenaCounters* CudaPort::arena_counters() { return &owner_.joint.blocks(); }
+
+void CudaPort::release_upstream_cache() {
+  upstream_.emptyCache();
+  note_upstream();
+}
+
+void CudaPort::note_upstream() {
+  if (owner_.joint.is_counting()) static_cast<void>(noted_upstream());
+}
+
+c10::CachingDeviceAllocator::DeviceStats CudaPort::noted_upstream() {
+  const std::uint64_t ticket = owner_.joint.next_ticket();
+  auto stats = upstream_.getDeviceStats(index_);
+  owner_.joint.note_upstream(stats, ticket);
+  return stats;
+}
+
+// For as long as there is no plan: an iteration that begins with an empty cache may well be refused nothing.
+void CudaPort::even_out(bool evicted, bool planned) {
+  const std::int64_t mended = limit_.mended();
+  const bool refused = std::exchange(mended_before_, mended) != mended;
+  evens_out_ = (evens_out_ && !planned) || (evicted && refused);
+  limit_.begin_iteration(evens_out_);
+}
+
+// What lasts takes new memory, so what is cached goes before: both together would be more than the job needs.
+// After the step it goes under a budget alone, where large pieces of free memory matter.
+void CudaPort::part_optimizer_state(bool begins) {
+  if (begins || settings_.budget.is_set()) release_upstream_cache();
+  if (!settings_.budget.is_set()) tracer::watch_factory_ops(begins);
+}
+
+void CudaPort::stay_out() { cuda_adaptor()->rest(/*keep_settings=*/true); }
+
+UpstreamUse CudaPort::upstream_use() {
+  if (!upstream_.initialized()) return {};
+  const auto stats = noted_upstream();
+  const auto bytes = [](std::int64_t value) { return Bytes{static_cast<std::uint64_t>(value)}; };
+  return {bytes(stats.allocated_bytes[0].current), bytes(stats.reserved_bytes[0].current),
+          bytes(stats.allocated_bytes[0].peak), bytes(stats.reserved_bytes[0].peak)};
+}
+
+std::optional<Bytes> CudaPort::peak_together() {
+  if (!owner_.joint.is_counting()) return std::nullopt;
+  static_cast<void>(noted_upstream());
+  return Bytes{static_cast<std::uint64_t>(owner_.joint.blocks().use().rounded_bytes[0].peak)};
+}
+
+Bytes CudaPort::upstream_growth(Bytes bytes, StreamId stream) {
+  const auto handle = static_cast<cudaStream_t>(streams_.handle_of(stream));
+  const FreeSpace space = upstream_space(upstream_, index_, handle, bytes);
+  const Bytes rounded = round_up(bytes);
+  const bool fits = std::any_of(space.free.begin(), space.free.end(), [&](const AddressRange& block) {
+    return block.end - block.begin >= rounded.value();
+  });
+  return fits ? Bytes(0) : allocator::round_up_to(bytes, arena_page());
+}
+
+Bytes CudaPort::largest_cached() {
+  std::size_t largest = 1;  // 0 would ask the device what it has free
+  upstream_.cacheInfo(index_, &largest);
+  return Bytes{largest};
+}
+
+void CudaPort::on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) try {
+  MemoryHistory& history = cuda_adaptor()->history();
+  switch (event) {
+    case BlockEvent::kAllocated:
+      return history.on_alloc(index_, address, bytes, streams_.handle_of(stream));
+    case BlockEvent::kFreeRequested:
+      return history.on_free_requested(index_, address, bytes, streams_.handle_of(stream));
+    case BlockEvent::kFreeCompleted:
+      return history.on_free_completed(index_, address, /*late=*/bytes == Bytes{0});
+  }
+} catch (const std::exception& error) {
+  note(1, std::string("a planned block is missing in the memory history: ") + error.what());
+}
+
+std::uint64_t CudaPort::record_fence(StreamId stream) {
+  cudaEvent_t event = nullptr;
+  if (may_wait()) {
+    event = take_event();
+    if (event != nullptr && !record(event, stream)) {
+      const std::lock_guard lock(fences_mutex_);
+      free_events_.push_back(std::exchange(event, nullptr));
+    }
+  }
+  const std::lock_guard lock(fences_mutex_);
+  fences_.emplace(next_fence_, Fence{event, stream});
+  return next_fence_++;
+}
+
+bool CudaPort::fence_passed(std::uint64_t id) {
+  if (!may_wait()) return false;
+  const std::lock_guard lock(fences_mutex_);
+  const auto found = fences_.find(id);
+  if (found == fences_.end()) return true;
+  Fence& fence = found->second;
+  if (fence.event == nullptr) {
+    // Put off by a capture. The later point in the stream is a safe one.
+    fence.event = free_events_.empty() ? new_event() : free_events_.back();
+    if (!free_events_.empty()) free_events_.pop_back();
+    if (fence.event == nullptr || record(fence.event, fence.stream)) return false;
+    free_events_.push_back(std::exchange(fence.event, nullptr));
+    return false;
+  }
+  const cudaError_t status = cudaEventQuery(fence.event);
+  if (status != cudaSuccess) {
+    // Not ready, or a failure of the job's that the job will hear of itself. Either way not passed.
+    if (status == cudaErrorNotReady) static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  free_events_.push_back(fence.event);
+  fences_.erase(found);
+  return true;
+}
+
+void CudaPort::wait_for_fence(std::uint64_t id) {
+  if (!may_wait()) return;
+  cudaEvent_t event = nullptr;
+  {
+    const std::lock_guard lock(fences_mutex_);
+    const auto found = fences_.find(id);
+    if (found != fences_.end()) event = found->second.event;
+  }
+  // The event may be pooled and recorded anew meanwhile: then more is waited for, which does no harm.
+  if (event != nullptr && cudaEventSynchronize(event) != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
+cudaEvent_t CudaPort::take_event() {
+  {
+    const std::lock_guard lock(fences_mutex_);
+    if (!free_events_.empty()) {
+      cudaEvent_t event = free_events_.back();
+      free_events_.pop_back();
+      return event;
+    }
+  }
+  return new_event();
+}
+
+cudaEvent_t CudaPort::new_event() const {
+  const c10::cuda::CUDAGuard guard(index_);
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess) return event;
+  static_cast<void>(cudaGetLastError());
+  return nullptr;
+}
+
+bool CudaPort::record(cudaEvent_t event, StreamId stream) {
+  const c10::cuda::CUDAGuard guard(index_);
+  if (cudaEventRecord(event, static_cast<cudaStream_t>(streams_.handle_of(stream))) == cudaSuccess)
+    return true;
+  static_cast<void>(cudaGetLastError());
+  return false;
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,111 @@
+// A CUDA device as the session needs it: the arena, fences as pooled events, what upstream holds, and the
+// ledger of a budget.
+//
+// Arenas made here enter the process-wide directory of arena ranges (arena_directory.h), by which a bare
+// pointer finds its way back to its device. Fences are not touched while a graph is being captured: querying
+// or recording an event then would break the capture, so they count as not passed until it is over. Thread
+// safety: every member, from any thread.
+#pragma once
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "plugin/cuda/upstream/open_pools.h"
+#include "plugin/cuda/upstream/stream_table.h"
+#include "plugin/cuda/upstream/upstream_limit.h"
+#include "session/ports/device_port.h"
+#include "session/settings/settings.h"
+
+namespace stowage::plugin {
+
+struct ArenaEntry;
+struct CudaDevice;
+
+class CudaPort final : public DevicePort {
+ public:
+  using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
+
+  /// `owner` is what the arenas of this port belong to. All of them outlive the port.
+  CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
+           MemoryFraction& fraction, const Settings& settings);
+  ~CudaPort() override;
+
+  TraceInfo describe() override;
+  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override;
+  Bytes arena_page() override;
+  allocator::ArenaCounters* arena_counters() override;
+  void release_upstream_cache() override;
+  void part_optimizer_state(bool begins) override;
+  void even_out(bool evicted, bool planned) override;
+  void stay_out() override;
+  UpstreamUse upstream_use() override;
+  std::optional<Bytes> peak_together() override;
+  Bytes upstream_growth(Bytes bytes, StreamId stream) override;
+  Bytes largest_cached() override;
+  [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
+  void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
+  std::uint64_t record_fence(StreamId stream) override;
+  bool fence_passed(std::uint64_t fence) override;
+  void wait_for_fence(std::uint64_t fence) override;
+  Ledger* ledger() override { return &ledger_; }
+
+  /// Upstream's figures may have changed: peaks of it and the arenas together need to know.
+  void note_upstream();
+  /// What a budget does to upstream.
+  UpstreamLimit& limit() { return limit_; }
+  [[nodiscard]] const UpstreamLimit& limit() const { return limit_; }
+  /// What the user lets this device's arenas and upstream have together.
+  MemoryFraction& fraction() { return fraction_; }
+  /// Lets `peer` reach this device's arenas, present and to come. Error: kUnsupported, as the driver says it.
+  Status add_peer(c10::DeviceIndex peer);
+  /// Opens a segment of `arena` to all peers so far. Error: as add_peer. Requires: `arena.changing` is held.
+  Status share_with_peers(const ArenaEntry& arena, const allocator::Segment& segment);
+  /// True if arenas are mapped memory, which legacy IPC refuses and which needs peers to be let in.
+  [[nodiscard]] bool is_expandable() const { return settings_.arena == ArenaBackend::kVmm; }
+  /// A budget counts what upstream maps, and counts on its pages.
+  [[nodiscard]] bool pages_are_counted() const { return ledger_.limited(); }
+  /// The device's streams; the adaptor looks them up here.
+  StreamTable& streams() { return streams_; }
+
+ private:
+  struct Fence {
+    cudaEvent_t event = nullptr;  ///< null: not recorded yet, since a capture was underway
+    StreamId stream{0};
+  };
+  c10::CachingDeviceAllocator::DeviceStats noted_upstream();
+  Status share(const ArenaEntry& arena, const allocator::Segment& segment, c10::DeviceIndex peer);
+  /// An event from the pool, or a new one; null if CUDA has none.
+  cudaEvent_t take_event();
+  [[nodiscard]] cudaEvent_t new_event() const;
+  /// Records `event` behind the work of `stream` so far. A failure leaves it to the next query.
+  bool record(cudaEvent_t event, StreamId stream);
+
+  c10::DeviceIndex index_;
+  CudaDevice& owner_;
+  Upstream& upstream_;
+  OpenPools& pools_;  ///< of this device
+  Settings settings_;
+  StreamTable streams_;
+  MemoryFraction& fraction_;
+  UpstreamLimit limit_;
+  Ledger ledger_;
+  std::int64_t mended_before_ = 0;  ///< at the last even_out()
+  bool evens_out_ = false;
+
+  std::mutex peers_mutex_;
+  std::vector<c10::DeviceIndex> peers_;
+
+  std::mutex fences_mutex_;
+  std::unordered_map<std::uint64_t, Fence> fences_;
+  std::vector<cudaEvent_t> free_events_;
+  std::uint64_t next_fence_ = 1;
+};
+
+}  // namespace stowage::plugin

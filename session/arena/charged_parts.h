@@ -1,0 +1,40 @@
+// Which parts of an arena the ledger counts, where it has no room for all of it yet.
+//
+// An arena replaces memory that PyTorch's own allocator still holds when a job switches to its plan: what the
+// last iteration left, such as gradients. Where a device commits memory when it is first touched, the arena
+// is counted block by block as the job comes to use it, while the other side shrinks; together they are never
+// more than the limit. Thread safety: every member, from any thread; one mutex, under which only the ledger
+// is asked.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "core/units.h"
+#include "session/arena/retirable_arena.h"
+
+namespace stowage::plugin {
+
+class ChargedParts {
+ public:
+  /// Of `arena` everything is counted now, or nothing.
+  void begin(RetirableArena& arena);
+  /// Counts the block's bytes that are not counted yet. False, and nothing is: the budget has no room.
+  [[nodiscard]] bool add(std::uint64_t offset, Bytes bytes);
+  /// Counts all that is mapped. False: the budget has no room.
+  [[nodiscard]] bool add_all();
+  /// [begin, end) is to be counted anew when it is used. How many of its bytes are counted, until give().
+  Bytes forget(std::uint64_t begin, std::uint64_t end);
+  /// So much of what was forgotten is counted no longer.
+  void give(Bytes bytes);
+
+ private:
+  [[nodiscard]] std::uint64_t counted_in(std::uint64_t first, std::uint64_t last) const;
+
+  std::mutex mutex_;
+  RetirableArena* arena_ = nullptr;
+  std::vector<bool> counted_;  ///< by granule
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,53 @@
+#include "session/arena/former_arenas.h"
+
+#include <algorithm>
+
+namespace stowage::plugin {
+
+bool FormerArenas::add(allocator::PlannedAllocator& allocator, RetirableArena& arena) {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < kCapacity; ++i) {
+    if (allocators_[i].load(std::memory_order_relaxed) != nullptr) continue;
+    arenas_[i] = &arena;
+    allocators_[i].store(&allocator, std::memory_order_release);
+    count_.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+void FormerArenas::shrink() {
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < kCapacity; ++i) {
+    allocator::PlannedAllocator* const former = allocators_[i].load(std::memory_order_relaxed);
+    if (former == nullptr) continue;
+    if (former->live_bytes().value() != 0) {
+      former->decommit_idle();
+      continue;
+    }
+    allocators_[i].store(nullptr, std::memory_order_release);  // before the addresses can be somebody else's
+    count_.fetch_sub(1, std::memory_order_release);
+    arenas_[i]->retire();
+  }
+}
+
+Bytes FormerArenas::committed() const {
+  const std::lock_guard lock(mutex_);
+  Bytes sum{0};
+  for (std::size_t i = 0; i < kCapacity; ++i) {
+    const auto* former = allocators_[i].load(std::memory_order_relaxed);
+    if (former != nullptr) sum += std::min(former->committed_bytes(), arenas_[i]->charged());
+  }
+  return sum;
+}
+
+Bytes FormerArenas::live() const {
+  const std::lock_guard lock(mutex_);
+  Bytes sum{0};
+  for (const auto& each : allocators_) {
+    if (const auto* former = each.load(std::memory_order_relaxed)) sum += former->live_bytes();
+  }
+  return sum;
+}
+
+}  // namespace stowage::plugin

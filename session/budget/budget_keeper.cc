@@ -1,0 +1,275 @@
+#include "session/budget/budget_keeper.h"
+
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint32_t kFreeMarks = 2;        // the first iteration has no optimizer state yet
+constexpr std::uint32_t kFreePeriodMarks = 3;  // the first of these may lie anywhere in an iteration
+// Of a share that the job fits into: so many that it is recorded with nothing evicted, and planned as without
+// a budget.
+constexpr std::uint32_t kFreeMarksThatFit = 4;
+constexpr std::uint64_t kRoundingShare =
+    64;  // of the own peak, by which blocks of 512 bytes may exceed the heap's
+
+constexpr Bytes kWorthALimit{1u << 20};
+constexpr double kSpareRoom = 1.125;  // where a guessed peak is raised
+
+std::uint64_t unplanned_evictions() {
+  return rescue_driver().counts().evictions - rescue_driver().follow_counts().evictions;
+}
+
+}  // namespace
+
+BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DevicePlace device, Bytes device_memory,
+                           std::chrono::milliseconds schedule_wait)
+    : budget_(budget),
+      ledger_(ledger),
+      device_(device),
+      device_memory_(device_memory),
+      schedule_(schedule_wait) {
+  if (!budget_.is_set()) return;
+  state_ = State::kWaiting;
+  if (ledger_ == nullptr) {
+    refuse("this device's memory is not counted");
+  } else if (budget_.kind() == Budget::Kind::kShareOfDevice && device_memory_.value() == 0) {
+    refuse("how much memory the device has is not known");
+  }
+}
+
+void BudgetKeeper::refuse(const std::string& why) {
+  state_ = State::kNone;
+  if (ledger_ != nullptr) ledger_->lift_limit();
+  warn("the budget of " + budget_.text() + " is not held: " + why + "; the job goes on without a budget");
+}
+
+void BudgetKeeper::begin(bool last_call) {
+  if (state_.load() != State::kWaiting || (!guards_are_known() && !last_call)) return;
+  if (!guards_are_known())
+    return refuse(
+        "Stowage's Python package is not loaded in this process, and only it can guard the tensors whose "
+        "pointers Python hands out (install it beside torch, or call stowage.enable(budget=…))");
+  if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
+  state_ = State::kWatching;
+  evictions_at_mark_ = unplanned_evictions();
+  if (budget_.kind() != Budget::Kind::kShareOfPeak) set_limit(budget_.limit_of(device_memory_));
+}
+
+void BudgetKeeper::set_limit(Bytes limit) {
+  ledger_->set_limit(limit);
+  note(1, "budget: " + std::to_string(limit.value()) + " bytes");
+  shed();
+}
+
+// What is held from before there was a limit is evicted, as far as that can be.
+void BudgetKeeper::shed() {
+  const Bytes over = ledger_->missing(Bytes(0));
+  if (over.value() == 0) return;
+  rescue_driver().make_room(over, device_);
+  ledger_->trim();
+  if (ledger_->met()) return;
+  note(1, "budget: " + std::to_string(ledger_->missing(Bytes(0)).value()) +
+              " bytes more than that are held and cannot be evicted; nothing is added until they are freed");
+}
+
+void BudgetKeeper::end() noexcept try {
+  if (!on()) return;
+  warn_of_no_limit();
+  ledger_->lift_limit();
+  if (state_.load() == State::kWatching) rest();
+  state_ = State::kEnded;
+} catch (const std::exception& error) {
+  warn(std::string("the budget ends, but not every evicted tensor could be brought back: ") + error.what());
+}
+
+// Small processes beside the job, such as launchers, have nothing to limit.
+void BudgetKeeper::warn_of_no_limit() const {
+  if (!pending() || state_.load() != State::kWatching || ledger_->peak_held() < kWorthALimit) return;
+  warn(
+      "the budget of " + budget_.text() +
+      " was never a limit: the job ended before its own peak was known; a budget in bytes, such as 12GiB, is "
+      "one from the first allocation on");
+}
+
+void BudgetKeeper::rest() {
+  if (state_.load() != State::kWatching) return;
+  const RescueCounts counts = rescue_driver().counts();
+  schedule_.stop();
+  end_rescue();
+  state_ = State::kResting;
+  const std::lock_guard lock(counts_mutex_);
+  earlier_ = earlier_ + counts;
+}
+
+void BudgetKeeper::resume() {
+  if (state_.load() != State::kResting) return;
+  if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
+  state_ = State::kWatching;
+  evictions_at_mark_ = unplanned_evictions();
+}
+
+bool BudgetKeeper::on_mark(MarkSource source) {
+  begin(/*last_call=*/true);
+  ++marks_;
+  between_ops_ = source != MarkSource::kPeriod;
+  if (!on()) return false;
+  if (between_ops_ && believed_.exchange(false)) ledger_->lift_limit();  // iterations tell better
+  if (pending()) {
+    learn_peak(source);
+  } else if (!ledger_->met()) {
+    shed();
+  }
+  if (state_.load() != State::kWatching) return false;
+  if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_);
+  const std::uint64_t evictions = unplanned_evictions();
+  return std::exchange(evictions_at_mark_, evictions) != evictions;
+}
+
+void BudgetKeeper::learn_peak(MarkSource source) {
+  const std::uint32_t few = source == MarkSource::kPeriod ? kFreePeriodMarks : kFreeMarks;
+  if (++free_marks_ < (leaves_all() ? kFreeMarksThatFit : few)) return;
+  own_peak_ = ledger_->peak_held().value();
+  set_limit(budget_.limit_of(Bytes(own_peak_.load())));
+}
+
+void BudgetKeeper::believe_peak() {
+  if (!pending() || budget_.kind() != Budget::Kind::kShareOfPeak) return;
+  believed_ = true;
+  own_peak_ = ledger_->peak_held().value();
+  set_limit(budget_.limit_of(Bytes(own_peak_.load())));
+}
+
+// What is held, what is away and what is asked for together are what the job would hold without a budget.
+void BudgetKeeper::note_demand(Bytes bytes) noexcept {
+  const RescueDriver& driver = rescue_driver();
+  if (budget_.kind() != Budget::Kind::kShareOfPeak || driver.away == nullptr) return;
+  const Bytes held = ledger_->held() + bytes;
+  if ((held + driver.counts().evicted).value() <= demand_.load()) return;
+  const std::optional<std::int64_t> away = driver.away();
+  if (!away) return;
+  const auto demand = static_cast<std::int64_t>(held.value()) + *away;
+  if (demand > static_cast<std::int64_t>(demand_.load())) demand_ = static_cast<std::uint64_t>(demand);
+}
+
+bool BudgetKeeper::follow_peak(Bytes bytes) noexcept {
+  const std::uint64_t known = own_peak_.load();
+  const std::uint64_t demand = demand_.load();
+  if (known == 0 || !ledger_->limited()) return false;
+  if (demand > known + known / kRoundingShare) return raise_peak(demand), true;
+  if (!believed_.load()) return false;
+  const double share = static_cast<double>(ledger_->limit().value()) / static_cast<double>(known);
+  const double needed = static_cast<double>((ledger_->held() + bytes).value());
+  raise_peak(static_cast<std::uint64_t>(needed * kSpareRoom / share));
+  if (!soft_.exchange(true))
+    warn("the budget of " + budget_.text() + " rises to " + std::to_string(ledger_->limit().value()) +
+         " bytes: what the job holds cannot be evicted, and its own peak is only guessed, since no optimizer "
+         "steps; a budget in bytes, such as 12GiB, stays as it is");
+  return true;
+}
+
+void BudgetKeeper::raise_peak(std::uint64_t peak) noexcept {
+  own_peak_ = peak;
+  ledger_->set_limit(budget_.limit_of(Bytes(peak)));
+  note(1, "budget: " + std::to_string(ledger_->limit().value()) + " bytes, for a higher peak than before");
+}
+
+bool BudgetKeeper::leaves_all() const {
+  return budget_.kind() == Budget::Kind::kShareOfPeak && budget_.limit_of(kGranule) >= kGranule;
+}
+
+bool BudgetKeeper::raise_own_peak(Bytes planned) {
+  const std::uint64_t measured = own_peak_.load();
+  if (!leaves_all() || planned.value() <= measured || planned.value() > measured + measured / kRoundingShare)
+    return false;
+  own_peak_ = planned.value();
+  ledger_->set_limit(budget_.limit_of(planned));
+  return true;
+}
+
+bool BudgetKeeper::may_rest() const {
+  if (state_.load() != State::kWatching) return true;
+  const RescueDriver& driver = rescue_driver();
+  const bool alone = driver.threads == nullptr || driver.threads() <= 1;
+  return between_ops_ && alone && driver.counts().evicted.value() == 0;
+}
+
+bool BudgetKeeper::make_room(Bytes bytes) noexcept {
+  const Bytes missing = ledger_->missing(bytes);
+  if (missing.value() == 0) return true;
+  shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_demand(bytes);
+  return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
+}
+
+// Two threads that wait for one another both go on to the error: a wait is never longer than this.
+bool BudgetKeeper::await_others(Bytes bytes, bool refused) noexcept {
+  constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
+  const RescueDriver& driver = rescue_driver();
+  if (state_.load() != State::kWatching || driver.threads == nullptr) return false;
+  for (auto waited = kStep; waited <= kLongest && driver.threads() > 1; waited += kStep) {
+    std::this_thread::sleep_for(kStep);
+    const Bytes missing = ledger_->missing(bytes);
+    const bool fits = missing.value() == 0;
+    if ((fits && !refused) || driver.make_room(fits ? bytes : missing, device_)) return true;
+  }
+  return false;
+}
+
+bool BudgetKeeper::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
+  if (state_.load() != State::kWatching || !rescue_driver().make_piece(bytes, device_, space)) return false;
+  shortages_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
+  const Bytes missing = ledger_->missing(bytes);
+  shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_demand(bytes);
+  return state_.load() == State::kWatching &&
+         rescue_driver().make_room(missing.value() == 0 ? bytes : missing, device_);
+}
+
+std::string BudgetKeeper::explain(Shortage shortage) {
+  // CUDA's upstream takes whole pages, of at most so many bytes.
+  const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
+  shortage.held = ledger_->held();
+  shortage.limit = ledger_->limit() + page;
+  const std::string why = rescue_driver().explain(shortage, device_);
+  if (why.empty()) return why;
+  refusals_.fetch_add(1, std::memory_order_relaxed);
+  return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
+         " bytes) is used up: " + why;
+}
+
+BudgetFacts BudgetKeeper::facts() const {
+  BudgetFacts facts;
+  if (state_.load() == State::kNone) return facts;
+  facts.setting = budget_.text();
+  if (ledger_->met()) {
+    facts.limit = ledger_->limit();
+  } else if (ledger_->limited()) {
+    facts.excess = ledger_->missing(Bytes(0));
+  }
+  facts.own_peak = Bytes(own_peak_.load());
+  facts.held = ledger_->held();
+  facts.peak_held = ledger_->peak_held();
+  facts.shortages = shortages_.load();
+  facts.refusals = refusals_.load();
+  facts.watching = state_.load() == State::kWatching;
+  facts.schedule = schedule_.facts();
+  const std::lock_guard lock(counts_mutex_);
+  facts.counts = facts.watching ? earlier_ + rescue_driver().counts() : earlier_;
+  return facts;
+}
+
+void BudgetKeeper::after_fork() noexcept {
+  if (ledger_ != nullptr) ledger_->forget_limit();
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,198 @@
+#include "session/budget/planned_budget.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is written down
+constexpr std::uint64_t kMostLogs = 3;
+constexpr std::uint64_t kMostAstray = 3;     // iterations in a row, then another one is written down
+constexpr std::uint64_t kMostTries = 4;      // for less, of one log
+constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does not fit
+constexpr std::uint64_t kLongestPeriod = 8;  // marks
+constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is what it should be
+// The heap holds a little more for a block than a log knows of, and a request takes that first.
+constexpr std::uint64_t kMarginShare = 512;
+constexpr std::uint64_t kLeastMargin = 16384;  // bytes
+constexpr std::uint64_t kTighterShare = 32;
+// A schedule may recompute more ops than rescue by this part: it searches nothing, and an arena can be
+// planned.
+constexpr std::uint64_t kDearerShare = 4;
+constexpr std::uint64_t kDearerOps = 2;  // and by these
+
+Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
+
+}  // namespace
+
+void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
+  if (++marks_in_period_ < period_) return;
+  marks_in_period_ = 0;
+  const RescueDriver& driver = rescue_driver();
+  const RescueCounts counts = driver.counts();
+  if (state_ < State::kFollowing) note_rescue(counts);
+  if (state_ == State::kWatching) watch(counts);
+  if (state_ == State::kFollowing) judge(counts, limit);
+  if (scheduler_.busy()) take_schedule(number);
+  const bool recorded = state_ == State::kRecording && !std::exchange(asked_now_, false);
+  left_at_mark_ = driver.follow_counts().left;
+  driver.end_iteration();
+  if (recorded) take_log(limit);
+  at_mark_ = driver.counts();
+  const FollowCounts follow = driver.follow_counts();
+  const std::lock_guard lock(mutex_);
+  facts_.followed = state_ == State::kFollowing;
+  if (!facts_.followed) return;
+  facts_.iterations = follow.iterations - follow_before_.iterations;
+  facts_.left = follow.left - follow_before_.left;
+  facts_.rooms = at_mark_.rooms - rooms_before_;
+}
+
+bool PlannedBudget::is_steady() const {
+  return follows() && followed_ > 0 && astray_ == 0 && !scheduler_.busy();
+}
+
+// The iteration that is written down begins with all in memory, as those under a schedule do.
+void PlannedBudget::note_rescue(const RescueCounts& counts) {
+  if (state_ == State::kWatching || asked_now_) return;
+  const std::uint64_t replays = counts.replays - at_mark_.replays;
+  rescue_replays_ = state_ == State::kRecording ? replays : std::min(rescue_replays_, replays);
+}
+
+bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
+  if (!follows()) return false;
+  if (log_ == nullptr) return try_again("its arena does not fit any more"), state_ != State::kAlone;
+  if (scheduler_.busy() || fits_ >= kMostFits) return false;
+  ++fits_;
+  ask(less(budget_, std::max(excess.value(), limit.value() / kMarginShare)));
+  return follows();
+}
+
+void PlannedBudget::watch(const RescueCounts& counts) {
+  if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
+  ++logs_;
+  rescue_driver().record_next();
+  asked_now_ = true;
+  state_ = State::kRecording;
+}
+
+void PlannedBudget::take_log(Bytes limit) {
+  std::optional<Result<StepLog>> log = rescue_driver().take_log();
+  if (!log) return try_again("no iteration was written down");
+  if (!log->ok()) return try_again(log->error().message);
+  log_ = std::make_shared<const StepLog>(std::move(**log));
+  tries_ = fits_ = 0;
+  state_ = State::kScheduling;
+  ask(less(limit, std::max(limit.value() / kMarginShare, kLeastMargin)));
+}
+
+void PlannedBudget::ask(Bytes budget) {
+  budget_ = budget;
+  asked_now_ = true;
+  if (Status asked = scheduler_.submit(log_, budget); !asked) stay_alone(asked.error().message);
+}
+
+void PlannedBudget::take_schedule(std::uint64_t number) {
+  const bool first = std::exchange(asked_now_, false);
+  std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
+  if (!made) return;
+  if (made->ok()) return follow(**made, number);
+  if (state_ != State::kFollowing) return stay_alone(made->error().message);
+  tries_ = kMostTries;  // the one for more goes on
+}
+
+void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
+  const RescueDriver& driver = rescue_driver();
+  const auto evictions = static_cast<std::uint64_t>(
+      std::count_if(schedule.actions.begin(), schedule.actions.end(),
+                    [](const Action& action) { return action.kind == ActionKind::kEvict; }));
+  const std::uint64_t replays = schedule.replays;
+  if (state_ != State::kFollowing && replays > rescue_replays_ + rescue_replays_ / kDearerShare + kDearerOps)
+    return stay_alone("rescue recomputes " + std::to_string(rescue_replays_) +
+                      " ops in an iteration, the schedule would " + std::to_string(replays));
+  const Bytes peak = schedule.peak;
+  const Bytes height = schedule.height;
+  if (Status followed = driver.follow(schedule); !followed) return stay_alone(followed.error().message);
+  state_ = State::kFollowing;
+  followed_ = calm_ = astray_ = 0;
+  since_followed_ = last_distance_ = 0;
+  proven_ = false;
+  has_arena_ = schedule.height.value() != 0 && schedule.height <= budget_;
+  rooms_before_ = driver.counts().rooms;
+  note(1, "budget: a schedule is followed: " + std::to_string(evictions) + " evictions and " +
+              std::to_string(replays) + " ops recomputed in each iteration");
+  const std::lock_guard lock(mutex_);
+  if (facts_.since == 0) {
+    facts_.since = number;
+    follow_before_ = driver.follow_counts();
+  }
+  facts_.evictions = evictions;
+  facts_.recomputed_ops = replays;
+  facts_.peak = peak;
+  facts_.height = height;
+  facts_.tightened = tries_ + fits_;
+}
+
+// A schedule that fits every second mark only (or third, …) is one of a part of an iteration.
+bool PlannedBudget::repeats_later() {
+  const std::uint64_t distance = std::exchange(since_followed_, 0);
+  const bool again = distance == std::exchange(last_distance_, distance);
+  if (distance <= 1 || !again || period_ * distance > kLongestPeriod) return false;
+  period_ *= distance;
+  return true;
+}
+
+// What rescue does in the first iteration is still owed to what was evicted before.
+void PlannedBudget::judge(const RescueCounts& counts, Bytes limit) {
+  ++since_followed_;
+  if (rescue_driver().follow_counts().left != left_at_mark_) {
+    if (++astray_ < kMostAstray) return;
+    period_ = 1;
+    return try_again("the job's ops differ from iteration to iteration");
+  }
+  astray_ = 0;
+  if (repeats_later()) return try_again("iterations of so many marks do not repeat themselves");
+  if (++followed_ == 1) return;
+  calm_ = counts.rooms == at_mark_.rooms ? calm_ + 1 : 0;
+  if (calm_ >= kCalmMarks) proven_ = true;
+  if (proven_ && held_) log_.reset();
+  if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
+  ++tries_;
+  ask(less(budget_, limit.value() / kTighterShare));
+}
+
+void PlannedBudget::try_again(const std::string& why) {
+  if (logs_ >= kMostLogs) return stay_alone(why);
+  stop();
+}
+
+void PlannedBudget::stay_alone(const std::string& why) {
+  stop();
+  state_ = State::kAlone;
+  note(1, "budget: rescue alone makes room, without a schedule: " + why);
+  const std::lock_guard lock(mutex_);
+  facts_.reason = why;
+}
+
+void PlannedBudget::stop() {
+  scheduler_.cancel();
+  rescue_driver().leave();
+  log_.reset();
+  held_ = false;
+  asked_now_ = false;
+  evicting_marks_ = 0;
+  if (state_ != State::kAlone) state_ = State::kWatching;
+  const std::lock_guard lock(mutex_);
+  facts_.followed = false;
+}
+
+PlannedBudgetFacts PlannedBudget::facts() const {
+  const std::lock_guard lock(mutex_);
+  return facts_;
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,46 @@
+#include "session/plans/plan_source.h"
+
+#include <utility>
+
+#include "planner/background.h"
+
+namespace stowage::plugin {
+namespace {
+
+class BackgroundSource final : public PlanSource {
+ public:
+  Status submit(Trace trace, planner::PlanOptions options) override {
+    return planner_.submit(std::move(trace), std::move(options));
+  }
+  std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait) override { return planner_.poll(wait); }
+  void cancel() override { planner_.cancel(); }
+
+ private:
+  planner::BackgroundPlanner planner_;
+};
+
+class FailingSource final : public PlanSource {
+ public:
+  explicit FailingSource(Fault fault) : fault_(fault) {}
+  Status submit(Trace, planner::PlanOptions) override {
+    if (fault_ == Fault::kThread)
+      return Error{ErrorCode::kUnsupported, "no thread could be started (STOWAGE_FAULT)"};
+    return {};
+  }
+  std::optional<Result<Plan>> poll(std::chrono::nanoseconds) override {
+    return Result<Plan>(Error{ErrorCode::kInternal, "the planner failed (STOWAGE_FAULT)"});
+  }
+  void cancel() override {}
+
+ private:
+  Fault fault_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlanSource> make_plan_source(Fault fault) {
+  if (fault == Fault::kThread || fault == Fault::kPlanner) return std::make_unique<FailingSource>(fault);
+  return std::make_unique<BackgroundSource>();
+}
+
+}  // namespace stowage::plugin

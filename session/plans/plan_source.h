@@ -1,0 +1,28 @@
+// Where a session's plans come from: the background planner, or one made to fail.
+//
+// Thread safety: one owner calls the members, one at a time.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "planner/planner.h"
+#include "session/settings/settings.h"
+
+namespace stowage::plugin {
+
+class PlanSource {
+ public:
+  virtual ~PlanSource() = default;
+  /// Starts planning. Error: no thread could be started.
+  virtual Status submit(Trace trace, planner::PlanOptions options) = 0;
+  /// The result if it is there, waiting at most `wait`. Each is given out once.
+  virtual std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait) = 0;
+  virtual void cancel() = 0;
+};
+
+/// planner::BackgroundPlanner, or for Fault::kThread and Fault::kPlanner one that fails so.
+std::unique_ptr<PlanSource> make_plan_source(Fault fault);
+
+}  // namespace stowage::plugin

@@ -1,0 +1,87 @@
+// What a session needs of its device. Implemented by the CUDA adaptor and the CPU adaptor.
+//
+// Thread safety: every member may be called from any thread. The session calls them with no lock of its own
+// held.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "allocator/arena.h"
+#include "allocator/arena_counters.h"
+#include "core/trace.h"
+#include "session/budget/ledger.h"
+
+namespace stowage::plugin {
+
+/// Bytes that PyTorch's own allocator holds: given to tensors, and taken from the device. Arena bytes do not
+/// count.
+struct UpstreamUse {
+  Bytes allocated{0};
+  Bytes reserved{0};
+  Bytes peak_allocated{0};  ///< highest so far; 0 when the device cannot tell
+  Bytes peak_reserved{0};   ///< highest so far; 0 when the device cannot tell
+};
+
+/// What happens to a block of the arena. A free is completed once no stream uses the block any more.
+enum class BlockEvent : std::uint8_t { kAllocated, kFreeRequested, kFreeCompleted };
+
+class DevicePort {
+ public:
+  virtual ~DevicePort() = default;
+  virtual TraceInfo describe() = 0;
+  /// An arena with `bytes` in service. Error: kOutOfMemory when the device has not so much left.
+  virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) = 0;
+  /// What an arena's memory is mapped in.
+  virtual Bytes arena_page() = 0;
+  /// Where the arenas' blocks are counted, if anybody wants to know; outlives the arenas.
+  virtual allocator::ArenaCounters* arena_counters() { return nullptr; }
+  /// Gives what upstream caches back to the device. May synchronise.
+  virtual void release_upstream_cache() = 0;
+  /// An early optimizer step begins or ends: its state is to lie apart from what was and what will be cached.
+  /// May synchronise.
+  virtual void part_optimizer_state(bool /*begins*/) {}
+  /// An iteration under a budget ended. `evicted`: tensors were, beyond what a schedule says; `planned`: a
+  /// plan serves. Where upstream refused memory, it may see to it that every such iteration begins alike and
+  /// so evicts alike.
+  virtual void even_out(bool /*evicted*/, bool /*planned*/) {}
+  /// The session gave up and is off: nothing of it may cost the job anything from now on. Upstream's settings
+  /// stay as they were while it recorded, since what lies in its memory does. May synchronise.
+  virtual void stay_out() {}
+  virtual UpstreamUse upstream_use() = 0;
+  /// The most that tensors held at one time in arena and upstream together, where that is counted exactly.
+  virtual std::optional<Bytes> peak_together() { return std::nullopt; }
+  /// What upstream would take from the device for a request of `bytes` on `stream`, or more than that. May be
+  /// slow.
+  virtual Bytes upstream_growth(Bytes bytes, StreamId /*stream*/) {
+    const UpstreamUse use = upstream_use();
+    return use.reserved - use.allocated < bytes ? bytes : Bytes(0);
+  }
+  /// The largest block that upstream has cached, of any stream. Quick.
+  virtual Bytes largest_cached() {
+    const UpstreamUse use = upstream_use();
+    return use.reserved - use.allocated;
+  }
+  /// Told of every block of the arena after Session::watch_blocks(true): an allocation once the address is
+  /// given, a free before another can get it. Where a free was requested earlier, its completion comes
+  /// without `bytes` and `stream`.
+  virtual void on_block(BlockEvent /*event*/, void* /*address*/, Bytes /*bytes*/, StreamId /*stream*/) {}
+  /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
+  virtual Ledger* ledger() { return nullptr; }
+  /// An arena's memory is taken when it is first touched, so that a budget may count it bit by bit.
+  [[nodiscard]] virtual bool commits_on_touch() const { return false; }
+  /// Gives the memory behind a stretch of an arena back, whose content is of no use any more; addresses stay.
+  /// How much was given back.
+  virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
+  /// False while the device must not be waited for: a graph is being captured.
+  [[nodiscard]] virtual bool may_wait() const { return true; }
+  /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
+  virtual std::uint64_t record_fence(StreamId stream) = 0;
+  /// True once the stream has run past the fence. Never blocks.
+  virtual bool fence_passed(std::uint64_t fence) = 0;
+  /// Waits until the stream has run past the fence, if that can be waited for now.
+  virtual void wait_for_fence(std::uint64_t /*fence*/) {}
+};
+
+}  // namespace stowage::plugin

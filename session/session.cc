@@ -1,0 +1,338 @@
+#include "session/session.h"
+
+#include <exception>
+#include <utility>
+
+#include "session/ports/observers.h"
+#include "session/registry.h"
+#include "session/session_state.h"
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint32_t kAllocationsPerPoll = 16;
+
+// Period marks count until an optimizer is seen, and both until the user marks iterations himself.
+int rank(MarkSource source) {
+  switch (source) {
+    case MarkSource::kPeriod:
+      return 0;
+    case MarkSource::kOptimizer:
+      return 1;
+    case MarkSource::kUser:
+      return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+const char* to_string(SessionState state) {
+  switch (state) {
+    case SessionState::kRecording:
+      return "recording";
+    case SessionState::kPlanning:
+      return "planning";
+    case SessionState::kPlanned:
+      return "planned";
+    case SessionState::kRescuing:
+      return "rescuing";
+    case SessionState::kOff:
+      return "off";
+  }
+  return "unknown";
+}
+
+Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& chosen,
+                      std::unique_ptr<PlanSource> source)
+    : port(device_port),
+      settings(chosen),
+      info(device_port.describe()),
+      budget(chosen.budget, device_port.ledger(), {info.device, info.device_index}, info.device_memory,
+             std::chrono::milliseconds(chosen.plan_wait_ms)),
+      serving(hot.serving),
+      owner(hot.owner),
+      former(hot.former),
+      recording(hot.recording),
+      forked(hot.forked),
+      watch_period(hot.watch_period),
+      history(hot.history),
+      thin(hot.thin),
+      uses(hot.uses),
+      plans(std::move(source)) {}
+
+Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
+    : state_(std::make_unique<State>(hot_, port, settings, std::move(plans))) {
+  state_->start_recording();
+  state_->budget.begin(/*last_call=*/false);
+  add_session(this);
+  prepare_observing();  // once the session is known: whatever watches may have stopped for lack of one
+}
+
+Session::~Session() {
+  remove_session(this);
+  stop_and_wait();
+}
+
+// ---- allocations and frees that are watched
+
+[[gnu::noinline]] void* Session::try_allocate_watched(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
+  if (state.uses.any_in_arena()) state.complete_frees();  // as native does before every allocation
+  allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
+  allocator::PlannedAllocator* const settling =
+      planned == nullptr ? state.settling.load(std::memory_order_acquire) : nullptr;
+  if (planned == nullptr && settling == nullptr) return nullptr;
+  if (state.uses.any_waiting() &&
+      state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
+    state.complete_frees();
+  if (planned != nullptr && state.thin.load(std::memory_order_relaxed))
+    state.make_room_for_arena(*planned, bytes, stream);
+  void* const address = settling == nullptr ? planned->allocate(bytes, stream)
+                                            : state.allocate_settling(*settling, bytes, stream);
+  if (address == nullptr) return nullptr;
+  if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
+    recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  if (state.history.load(std::memory_order_relaxed))
+    state.port.on_block(BlockEvent::kAllocated, address, bytes, stream);
+  return address;
+}
+
+// While nobody else marks iterations, the allocations themselves tell where one begins: just before this
+// request.
+[[gnu::noinline]] void Session::watch_period(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  Bytes live{0};
+  if (const allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
+    live = planned->live_bytes();
+  } else if (const tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire)) {
+    live = recorder->live();
+  }
+  if (const std::optional<MarkSource> mark = state.periods.on_alloc(round_up(bytes), stream, live))
+    on_mark(*mark);
+}
+
+void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  if (address == nullptr || bytes.value() == 0) return;
+  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  // Upstream saw the streams pass before we did: the old free is complete, or it would not hand the address
+  // out.
+  if (state.uses.any_waiting() && state.uses.forget(address) && recorder)
+    recorder->on_free_completed(address);
+  if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  if (recorder && state.budget.pending()) [[unlikely]]
+    state.watch_peak(recorder->live());
+  if (allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
+    const UpstreamUse use = state.port.upstream_use();
+    planned->set_outside_bytes(state.outside_bytes(use));
+    state.note_reserved(use.reserved);
+  }
+}
+
+bool Session::free(void* address) {
+  State& state = *state_;
+  allocator::PlannedAllocator* owner = owner_of(address);
+  const bool ours = owner != nullptr;
+  if (state.forked.load(std::memory_order_relaxed)) return ours;
+  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  if (state.uses.any_noted()) [[unlikely]] {
+    const std::vector<StreamId> streams = state.uses.take(address);
+    if (!streams.empty()) {
+      if (recorder) recorder->on_free_requested(address);
+      if (ours) state.tell_of_free(address, /*completed=*/false);
+      state.free_later(address, ours, streams);
+      return ours;
+    }
+  }
+  if (recorder) recorder->on_free(address);
+  if (!ours) return false;
+  state.tell_of_free(address, /*completed=*/true);
+  owner->free(address);
+  return true;
+}
+
+[[gnu::noinline]] bool Session::free_block_watched(void* address) {
+  if (state_->forked.load(std::memory_order_relaxed)) return true;
+  return block_at(address) && free(address);
+}
+
+allocator::PlannedAllocator* Session::owner_of(const void* address) const noexcept {
+  return state_->owner_of(address);
+}
+
+allocator::PlannedAllocator* Session::State::owner_of(const void* address) const noexcept {
+  allocator::PlannedAllocator* now = owner.load(std::memory_order_acquire);
+  return now != nullptr && now->owns(address) ? now : former.find(address);
+}
+
+bool Session::owns(const void* address) const noexcept { return owner_of(address) != nullptr; }
+
+Bytes Session::size_of(const void* address) const {
+  const allocator::PlannedAllocator* owner = owner_of(address);
+  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
+  return owner->size_of(address);
+}
+
+std::optional<allocator::ArenaBlock> Session::block_at(const void* address) const {
+  const allocator::PlannedAllocator* owner = owner_of(address);
+  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return std::nullopt;
+  return owner->block_at(address);
+}
+
+std::vector<allocator::ArenaBlock> Session::active_blocks(const void* address) const {
+  const allocator::PlannedAllocator* owner = owner_of(address);
+  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return {};
+  return owner->active_blocks();
+}
+
+// ---- marks
+
+void Session::on_mark(MarkSource source) {
+  state_->conduct([this, source] {
+    state_->end_early_step();
+    state_->mark(source);
+  });
+}
+
+void Session::State::end_early_step() {
+  if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
+  part_state(/*begins=*/false);
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) resume_serving();
+}
+
+void Session::State::leave() {
+  busy.clear(std::memory_order_release);
+  busy.notify_all();
+}
+
+void Session::State::mark(MarkSource source) {
+  const SessionState now = state.load(std::memory_order_relaxed);
+  if (now == SessionState::kOff) {
+    complete_frees();
+    return give_back_arena();
+  }
+  if (rank(source) < rank(best_source)) return;
+  if (rank(source) > rank(best_source)) {
+    best_source = source;
+    watch_period.store(false, std::memory_order_relaxed);
+    if (now == SessionState::kPlanning || now == SessionState::kPlanned) return back_to_recording();
+    if (now == SessionState::kRecording && recorded_marks > 0)
+      recorders.back()->clear();  // what was marked otherwise does not mix with what comes
+    recorded_marks = 0;
+  }
+  {
+    const std::lock_guard lock(facts_mutex);
+    ++facts.iterations;
+  }
+  complete_frees();
+  const bool evicted = mark_under_budget(source);
+  if (evicted && now == SessionState::kRecording) return;
+  switch (now) {
+    case SessionState::kRecording:
+      return recording_mark(source);
+    case SessionState::kPlanning:
+      return planning_mark();
+    case SessionState::kPlanned:
+      return planned_mark(source);
+    case SessionState::kRescuing:
+      return rescuing_mark(evicted);
+    case SessionState::kOff:
+      return;
+  }
+}
+
+void Session::on_optimizer_begin() {
+  state_->conduct([this] { state_->begin_early_step(); });
+}
+
+void Session::on_optimizer_end() {
+  if (!expects_lasting()) return;
+  state_->conduct([this] { state_->end_early_step(); });
+}
+
+// Optimizer state is born in the first steps and lives for good: let it not settle in pages full of holes,
+// nor in an arena that was planned without it (a job may reach its plan before its first step).
+void Session::State::begin_early_step() {
+  constexpr std::uint64_t kStepsWithNewState = 2;
+  const SessionState now = state.load(std::memory_order_relaxed);
+  const bool first_steps = ++optimizer_steps <= kStepsWithNewState;
+  const bool early = now == SessionState::kRecording ? first_steps || recorded_marks < kStepsWithNewState
+                                                     : first_steps && now == SessionState::kPlanned;
+  if (!early) return;
+  pause_serving();
+  part_state(/*begins=*/true);
+  in_early_step.store(true, std::memory_order_release);
+}
+
+// It may synchronise: of hundreds of optimizers only the first ones do.
+void Session::State::part_state(bool begins) {
+  constexpr std::uint64_t kMostParted = 32;
+  if (optimizer_steps <= kMostParted) port.part_optimizer_state(begins);
+}
+
+bool Session::expects_lasting() const noexcept {
+  return state_->in_early_step.load(std::memory_order_acquire);
+}
+
+// ---- the end
+
+void Session::State::turn_off(const std::string& reason, bool loud) {
+  pause_serving();
+  watch_period.store(false, std::memory_order_relaxed);
+  stop_recording();
+  if (plans) plans->cancel();
+  const bool rescues = loud && budget.on();
+  if (!rescues) budget.end();
+  state.store(SessionState::kOff, std::memory_order_release);
+  if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
+  {
+    const std::lock_guard lock(facts_mutex);
+    if (facts.reason.empty()) facts.reason = reason;
+  }
+  if (!loud) return;
+  if (rescues) return begin_rescuing(reason);
+  try {
+    give_back_arena();
+    port.stay_out();
+  } catch (const std::exception& error) {
+    note(1, std::string("upstream's cache was not released: ") + error.what());
+  }
+}
+
+bool Session::needs_marks() const noexcept {
+  const State& state = *state_;
+  return state.state.load(std::memory_order_acquire) != SessionState::kOff ||
+         ((state.owner.load(std::memory_order_acquire) != nullptr || state.former.any()) &&
+          !state.forked.load(std::memory_order_relaxed));
+}
+
+void Session::State::fail(const Error& error) { turn_off(error.message, true); }
+
+void Session::stop() {
+  State& state = *state_;
+  if (state.forked.load(std::memory_order_relaxed)) return;
+  while (state.busy.test_and_set(std::memory_order_acquire)) state.busy.wait(true);
+  if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
+  state.leave();
+}
+
+void Session::stop_and_wait() {
+  stop();
+  State& state = *state_;
+  if (!state.forked.load(std::memory_order_relaxed)) state.plans.reset();
+}
+
+void Session::after_fork() noexcept {
+  state_->forked.store(true, std::memory_order_relaxed);
+  state_->budget.after_fork();
+  state_->watch_period.store(false, std::memory_order_relaxed);
+  state_->serving.store(nullptr, std::memory_order_relaxed);
+  state_->settling.store(nullptr, std::memory_order_relaxed);
+  state_->recording.store(nullptr, std::memory_order_relaxed);
+  state_->state.store(SessionState::kOff, std::memory_order_relaxed);
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,137 @@
+// Moves one device's job along: Recording → Planning → Planned → (diverged) → Recording …, as in
+// docs/design.md. A conductor: recorder, planner and planned allocator do the work; adaptors (cuda_adaptor.h,
+// cpu_adaptor.h) call in.
+//
+// Thread safety: every member may be called from any thread. Upstream is never called with a lock of ours
+// held. No exception leaves a member; a failure inside becomes one warning and the state kOff, and the job
+// goes on unplanned.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/free_space.h"
+#include "core/trace.h"
+#include "session/plans/plan_source.h"
+#include "session/ports/device_port.h"
+#include "session/session_hot.h"
+#include "session/settings/settings.h"
+
+namespace stowage::plugin {
+
+/// kRescuing: the job has no plan, and room is made for it under its budget.
+enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
+const char* to_string(SessionState state);
+
+class Session {
+ public:
+  /// Begins to record at once and joins the process's sessions (registry.h), which hear of optimizer steps
+  /// and forks. `port` must outlive the session. `plans` is for tests; by default the background planner.
+  Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans = nullptr);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// The planned address for a request of `bytes` > 0, or nullptr: the caller serves it upstream and then
+  /// calls on_upstream_alloc. The hot path.
+  [[gnu::always_inline]] void* try_allocate(Bytes bytes, StreamId stream) {
+    allocator::PlannedAllocator* planned = hot_.serving.load(std::memory_order_acquire);
+    if (planned == nullptr || hot_.allocation_is_watched()) [[unlikely]]
+      return try_allocate_watched(bytes, stream);
+    return planned->allocate(bytes, stream);
+  }
+  void on_upstream_alloc(void* address, Bytes bytes, StreamId stream);
+  /// Upstream is about to be asked for `bytes`, off the plan: where arena and upstream would then hold more
+  /// than the job was seen to need, idle memory of the arena goes back to the device first, which is waited
+  /// for.
+  void before_upstream_alloc(Bytes bytes, StreamId stream);
+  /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted
+  /// here).
+  bool free(void* address);
+  /// Frees an address of the arena. False, and nothing happens: no live block begins there. The hot path.
+  [[nodiscard, gnu::always_inline]] bool free_block(void* address) {
+    allocator::PlannedAllocator* owner = hot_.owner.load(std::memory_order_acquire);
+    if (owner == nullptr || hot_.free_is_watched() || !owner->try_free(address)) [[unlikely]]
+      return free_block_watched(address);
+    return true;
+  }
+  /// True if `address` lies in the arena, or in a former one where a tensor still lives.
+  [[nodiscard]] bool owns(const void* address) const noexcept;
+  /// The live block that begins at `address`; none in a forked child.
+  [[nodiscard]] std::optional<allocator::ArenaBlock> block_at(const void* address) const;
+  /// Those of the arena that `address` lies in and those that wait for other streams, in order of offset;
+  /// none in a forked child.
+  [[nodiscard]] std::vector<allocator::ArenaBlock> active_blocks(const void* address) const;
+  /// Rounded size of an arena address. Requires: owns(address).
+  [[nodiscard]] Bytes size_of(const void* address) const;
+  /// record_stream. True if the arena's; false: the caller passes it on upstream (already noted here).
+  bool record_stream(void* address, StreamId stream);
+  /// Completes the frees that wait for other streams, for which it waits. Not while a graph is being
+  /// captured.
+  void finish_frees();
+  /// Whether the port is to hear of every block of the arena (DevicePort::on_block).
+  void watch_blocks(bool wanted);
+  /// An iteration ended. May switch states, release upstream's cache and map the arena.
+  void on_mark(MarkSource source);
+  /// False once marks change nothing any more: it is off, and its arena was given back.
+  [[nodiscard]] bool needs_marks() const noexcept;
+  /// An optimizer step begins, and ends. Whether it ends an iteration is not said here: that is an on_mark.
+  void on_optimizer_begin();
+  void on_optimizer_end();
+  /// True while one of the first optimizer steps runs: most of what it allocates is optimizer state and
+  /// lasts, so upstream, which serves all of it, had better keep it apart from what does not.
+  [[nodiscard]] bool expects_lasting() const noexcept;
+
+  [[nodiscard]] SessionState state() const;
+  [[nodiscard]] const TraceInfo& info() const;  ///< the device, as it was when the session was made
+  [[nodiscard]] Bytes arena_bytes() const;      ///< backed by memory, former arenas included
+  [[nodiscard]] Bytes arena_live_bytes() const;
+  [[nodiscard]] Bytes peak_bytes()
+      const;  ///< of arena and upstream together since reset_peak; 0 without arena
+  void reset_peak();
+  /// The report as a JSON object; keys in docs/report.md.
+  [[nodiscard]] std::string report_json() const;
+  /// Writes the recorded trace to `path`.
+  Status save_trace(const std::string& path) const;
+  /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
+  /// not in use. True if something changed: ask the ledger again. Call with no lock held.
+  bool make_room(Bytes bytes);
+  /// Upstream refused `bytes`: evicts what makes one piece of so many in `space`. True if anything was
+  /// evicted.
+  bool make_piece_upstream(Bytes bytes, const FreeSpace& space);
+  /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
+  bool make_room_upstream(Bytes bytes);
+  /// Gives what of the arenas is not in use back to the device: page by page while a plan is followed, which
+  /// takes new memory where it needs some; the whole arena where none is. Blocks that wait for other streams
+  /// are waited for first, as upstream does with its own. Waits for the device.
+  void give_back_idle();
+  /// The sentence for an out-of-memory error where make_room() could not help.
+  /// `workspaces`: what of upstream's blocks cuBLAS holds, as far as the caller knows.
+  [[nodiscard]] std::string explain_shortage(Bytes bytes, Bytes workspaces = Bytes(0)) const;
+  /// It is held to a budget, or will be.
+  [[nodiscard]] bool has_budget() const;
+  /// Python's guards are there now: a budget that waited for them is held from here on.
+  void guards_placed();
+  /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
+  void stop();
+  /// stop(), and waits until the planner's thread is done with us. For the process's end.
+  void stop_and_wait();
+  /// In a forked child: off from now on, without taking a lock. Frees of arena addresses become no-ops.
+  void after_fork() noexcept;
+
+  struct State;  ///< session_state.h
+
+ private:
+  void* try_allocate_watched(Bytes bytes, StreamId stream);
+  bool free_block_watched(void* address);
+  /// The allocator whose arena `address` lies in, or null.
+  [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
+  void watch_period(Bytes bytes, StreamId stream);
+  SessionHot hot_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stowage::plugin

@@ -1,0 +1,64 @@
+// The arena's exchange, where tensors outstay their places in it (outstayed_watch.h): the plan moves to a new
+// arena, and the old one keeps the segments that they lie in and nothing else.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "session/session_state.h"
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+// Places of what an iteration hands on to the next one, which will be gone soon.
+std::vector<std::uint64_t> places_of_crossing(const std::vector<Plan>& plans) {
+  std::vector<std::uint64_t> offsets;
+  for (const Plan& plan : plans) {
+    for (const PlanEntry& entry : plan.entries) {
+      if (entry.crosses && entry.offset != kUpstream) offsets.push_back(entry.offset.value());
+    }
+  }
+  std::sort(offsets.begin(), offsets.end());
+  return offsets;
+}
+
+}  // namespace
+
+std::vector<Plan> Session::State::active_plans() const {
+  return {known_plans.begin() + static_cast<std::ptrdiff_t>(first_active), known_plans.end()};
+}
+
+// At an iteration's end. `reserved`: by arena and upstream together in it; `clean`: all of it was planned.
+void Session::State::watch_outstayed(bool clean, Bytes reserved) {
+  if (clean) reserved_clean = reserved;
+  const auto in_use = static_cast<std::size_t>(allocator::Miss::kSlotInUse);
+  if (!outstayed.is_due(planned.back()->counts().misses[in_use]) || !may_exchange()) return;
+  const Bytes pinned = planned.back()->pinned_bytes(places_of_crossing(active_plans()));
+  const Bytes needed = std::max(reserved_clean, arena->mapped() + outside_bytes(port.upstream_use()));
+  const std::optional<Bytes> most = most_reserved();
+  if (most && needed + pinned > std::max(*most, reserved)) {
+    return note(2, "tensors that outstay their places pin " + std::to_string(pinned.value()) +
+                       " bytes of the arena: it is not exchanged");
+  }
+  exchange_arena();
+}
+
+// Not under a budget, where the arena is counted as a whole and a schedule may follow its addresses.
+bool Session::State::may_exchange() const {
+  return !budget.on() && !background && !improving && port.may_wait() && !uses.any_waiting();
+}
+
+void Session::State::exchange_arena() {
+  const std::vector<Plan> active = active_plans();
+  pause_serving();
+  const bool parted = shut_out(*planned.back()) && part_with_arena();
+  if (!parted && !planned.back()->replace_plans(active)) return back_to_recording();
+  if (parted && !map_for(active)) return back_to_recording();
+  release_upstream();  // what it served in the arena's stead
+  begin_learning();
+  settled_iterations = kIterationsOfOldTensors;
+  resume_serving();
+  if (parted) note(1, "tensors outstay their places: the plan goes on in a new arena");
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,237 @@
+// Planned: what follows the plan, what does not, and what is learned from that.
+//
+// While iterations diverge their allocations are written down (no ops). A kind of iteration that was seen
+// diverging twice gets a plan of its own, made in the background beside the others. If nothing can be learned
+// and iterations go on diverging, recording begins anew; after max_replans times Stowage stays out of the
+// way.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "allocator/backend.h"
+#include "session/plans/windows.h"
+#include "session/ports/observers.h"
+#include "session/session_state.h"
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint64_t kFirstLearning = 16;  // iterations of light recording after a switch
+constexpr std::uint64_t kMaxLearning = 1024;  // and at most after a divergence; each time it doubles
+constexpr std::uint64_t kMaxRecordedMarks =
+    64;  // then the light recording is emptied: it is copied at each divergence
+constexpr std::uint32_t kTimesSeen = 2;
+
+std::uint64_t requests(const allocator::ServeCounts& counts) {
+  std::uint64_t sum = counts.hits + counts.planned_upstream;
+  for (const std::uint64_t misses : counts.misses) sum += misses;
+  return sum;
+}
+
+}  // namespace
+
+void Session::State::planned_mark(MarkSource source) {
+  const bool schedule_left = scheduled.load(std::memory_order_relaxed) && !budget.schedule().follows();
+  if (plan_left || schedule_left) return back_to_recording();
+  if (!settle()) return;
+  shrink_former();
+  allocator::PlannedAllocator& now = *planned.back();
+  const allocator::ServeCounts before = now.counts();
+  if (requests(before) == requests_at_mark)
+    return;  // nothing was allocated: no mark to the recorder, none here
+  requests_at_mark = requests(before);
+  now.on_mark();
+  if (tracer::Recorder* recorder = recording.load(std::memory_order_relaxed)) recorder->on_mark(source);
+  ++marks_in_iteration;
+  const UpstreamUse use = port.upstream_use();
+  const Bytes outside = outside_bytes(use);
+  now.set_outside_bytes(outside);
+  note_reserved(use.reserved);
+  if (now.counts().iterations == before.iterations) return;
+  if (now.counts().last_iteration_misses == 0) note_lasting(outside);
+  end_iteration();
+}
+
+void Session::State::end_iteration() {
+  const allocator::ServeCounts counts = planned.back()->counts();
+  const std::uint64_t made = requests(counts) - requests_before;
+  const std::uint64_t missed = counts.last_iteration_misses;
+  requests_before = requests(counts);
+  if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
+    planned.back()->reset_peak();
+    reserved_after.store(0, std::memory_order_relaxed);
+    note_reserved(port.upstream_use().reserved);
+  }
+  const std::uint32_t marks = std::exchange(marks_in_iteration, 0);
+  if (missed != 0)
+    note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
+                " requests off the plan");
+  // Where the arena went without memory, upstream may be what has it now.
+  if (missed != 0 && planned.back()->committed_bytes() < arena->mapped()) release_upstream();
+  if (is_strained(missed == 0)) return back_to_recording();
+  const Bytes reserved(reserved_in_iteration.load(std::memory_order_relaxed));
+  if (leave_oversized(missed == 0)) return;
+  take_background_plan(std::chrono::milliseconds(0));
+  take_improved_plan();
+  learn(missed != 0, marks);
+  watch_outstayed(missed == 0, reserved);
+  const bool diverged = static_cast<double>(missed) > settings.miss_tolerance * static_cast<double>(made);
+  diverged_streak = diverged ? diverged_streak + 1 : 0;
+  if (diverged_streak >= settings.diverged_iterations && !background) back_to_recording();
+}
+
+void Session::State::begin_learning() {
+  stop_recording();
+  start_recording();
+  learning_over = scheduled.load(std::memory_order_relaxed);  // other iterations are as rescue makes them
+  learn_left = kFirstLearning;
+  learn_next = kFirstLearning;
+  marks_in_iteration = diverged_marks = 0;
+  settled_iterations = oversized_iterations = strain = 0;
+  arena_lacks = false;
+  outstayed.restart();
+  diverged_streak = requests_at_mark = 0;
+  requests_before = requests_at_mark = requests(planned.back()->counts());
+}
+
+// `marks`: how many the iteration that just ended has. What to learn from is the iteration before it, since
+// only now it is known when the buffers that crossed its end died.
+void Session::State::learn(bool missed, std::uint32_t marks) {
+  const bool writing = recording.load(std::memory_order_relaxed) != nullptr;
+  const std::uint32_t candidate = std::exchange(diverged_marks, missed && writing ? marks : 0);
+  if (learning_over) return stop_recording();
+  if (missed && learn_left == 0) {
+    learn_next = std::min(2 * learn_next, kMaxLearning);
+    learn_left = learn_next;
+    return start_recording();
+  }
+  if (!writing) return;
+  if (candidate != 0 && !background) consider(recorders.back()->snapshot(), candidate, marks);
+  if (learn_left > 0) --learn_left;
+  if (learn_left == 0 && !missed && !background) return stop_recording();
+  if (++recorded_marks >= kMaxRecordedMarks && !missed) {
+    recorders.back()->clear();
+    recorded_marks = 0;
+  }
+}
+
+void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after) {
+  const std::size_t needed = std::size_t{marks} + marks_after + 1;
+  // With the iteration before it, for what that one hands on; a steady job's is like it and left out.
+  if (trace.marks.size() < needed + (trace.steady ? 0 : 1)) return;
+  const Tick begin = trace.marks[trace.marks.size() - needed].tick;
+  const Tick end = trace.marks[trace.marks.size() - needed + marks].tick;
+  const Window window{begin, end, fingerprint(trace, begin, end)};
+  const std::uint64_t kind = kind_of_iteration(trace, window);
+  if (planned_kinds.contains(kind)) return;
+  if (++seen[kind] < kTimesSeen) return;
+  planner::PlanOptions options;
+  options.work_limit = settings.plan_work;
+  options.time_limit_s = settings.plan_seconds;
+  for (std::size_t i = first_active; i < known_plans.size(); ++i) options.siblings.push_back(&known_plans[i]);
+  if (!plans) plans = make_plan_source(settings.fault);
+  if (!plans->submit(repeat_window(trace, window), std::move(options))) {
+    learning_over = true;  // the plans we have stay as they are
+    return;
+  }
+  planned_kinds.insert(kind);
+  background = true;
+  improving = false;
+  take_background_plan(std::chrono::milliseconds(settings.plan_wait_ms));
+}
+
+void Session::State::take_background_plan(std::chrono::milliseconds wait) {
+  if (!background || settling.load(std::memory_order_relaxed) != nullptr) return;
+  std::optional<Result<Plan>> made = plans->poll(wait);
+  if (!made) return;
+  background = false;
+  allocator::PlannedAllocator& now = *planned.back();
+  if (!made->ok()) return note(1, "no plan for a further kind of iteration: " + made->error().message);
+  if (Status added = now.add_plan(**made); !added) {
+    note(1, "no room for a further plan: " + added.error().message);
+    learning_over = true;
+    return;
+  }
+  thin.store(now.committed_bytes() < arena->mapped(), std::memory_order_relaxed);
+  known_plans.push_back(**made);
+  note_plan(**made, false);
+  note(1,
+       "a further kind of iteration is planned: " + std::to_string((*made)->entries.size()) + " allocations");
+  diverged_streak = settled_iterations = oversized_iterations = 0;
+  learning_over = known_plans.size() - first_active >= settings.max_plans;
+}
+
+// The placement in use was taken since it is good enough; a search for a lower one goes on where that may
+// save memory.
+void Session::State::begin_improving(const Plan& plan) {
+  improving = false;
+  const auto pages = [&](Bytes height) { return allocator::round_up_to(height, port.arena_page()); };
+  if (budget.on() || from_cache || pages(plan.lower_bound) >= pages(plan.height)) return;
+  std::shared_ptr<const Trace> trace;
+  {
+    const std::lock_guard lock(facts_mutex);
+    trace = facts.trace;
+  }
+  planner::PlanOptions options;
+  options.work_limit = settings.plan_work;
+  options.time_limit_s = settings.plan_seconds;
+  improving = trace && plans && plans->submit(*trace, std::move(options)).ok();
+}
+
+// Exchanged in place: what lives in the arena stays, and slots that it lies in the way of are misses once.
+void Session::State::take_improved_plan() {
+  if (!improving || background) return;
+  std::optional<Result<Plan>> made = plans->poll(std::chrono::milliseconds(0));
+  if (!made) return;
+  improving = false;
+  const Plan& now = known_plans.back();
+  if (!made->ok() || known_plans.size() - first_active != 1 || !port.may_wait()) return;
+  if (planned.back()->arena().mapped() <= allocator::round_up_to((*made)->height, port.arena_page())) return;
+  if ((*made)->height >= now.height || !planned.back()->replace_plans({**made})) return;
+  known_plans.push_back(**made);
+  first_active = known_plans.size() - 1;
+  note_plan(**made, true);
+  planned.back()->decommit_idle(Offset((*made)->height.value()));
+  thin.store(true, std::memory_order_relaxed);
+  settled_iterations = 0;
+  note(1, "a lower placement is used: " + std::to_string((*made)->height.value()) + " bytes");
+}
+
+void Session::State::back_to_recording() {
+  pause_serving();
+  if (plans) plans->cancel();
+  background = improving = false;
+  if (!planned.empty()) shut_out(*planned.back());
+  if (budget.on() && owner.load() != nullptr) give_up_free_parts();
+  std::uint64_t times = 0;
+  {
+    const std::lock_guard lock(facts_mutex);
+    times = ++facts.replans;
+    facts.plans.clear();
+    facts.plan_entries.clear();
+  }
+  if (times > settings.max_replans) {
+    return turn_off("the job left its plan for the " + std::to_string(times) + ". time", true);
+  }
+  note(1, "the job left its plan; recording again");
+  budget.resume();
+  budget.schedule().hold(false);
+  if (scheduled.exchange(false) && !budget.schedule().is_steady()) budget.schedule().stop();
+  state.store(SessionState::kRecording, std::memory_order_release);
+  if (!budget.on()) give_back_arena();
+  start_recording();
+}
+
+void Session::State::note_plan(const Plan& plan, bool first) {
+  Plan outline = plan;
+  outline.entries.clear();
+  outline.inner_marks.clear();
+  const std::lock_guard lock(facts_mutex);
+  if (first) facts.plans.clear(), facts.plan_entries.clear();
+  facts.plans.push_back(std::move(outline));
+  facts.plan_entries.push_back(plan.entries.size());
+  if (facts.switched_at == 0) facts.switched_at = facts.iterations;
+}
+
+}  // namespace stowage::plugin

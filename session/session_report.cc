@@ -1,0 +1,170 @@
+// What a session tells of itself: figures, and its report (keys in docs/report.md).
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/format/trace_file.h"
+#include "session/session_state.h"
+
+namespace stowage::plugin {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Share of what was taken from the device that no tensor used at the peak.
+double fragmentation(Bytes peak, Bytes reserved) {
+  if (reserved.value() == 0 || peak >= reserved) return 0;
+  return 1.0 - static_cast<double>(peak.value()) / static_cast<double>(reserved.value());
+}
+
+std::string hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+Json plans_json(const Facts& facts) {
+  Json plans = Json::array();
+  for (std::size_t i = 0; i < facts.plans.size(); ++i) {
+    const Plan& plan = facts.plans[i];
+    plans.push_back({{"fingerprint", hex(plan.fingerprint)},
+                     {"entries", facts.plan_entries[i]},
+                     {"height_bytes", plan.height.value()},
+                     {"lower_bound_bytes", plan.lower_bound.value()},
+                     {"proved_optimal", plan.proved_optimal},
+                     {"technique", plan.technique},
+                     {"planning_ms", static_cast<double>(plan.planning_ns) / 1e6}});
+  }
+  return plans;
+}
+
+void add_counts(Json& json, const allocator::ServeCounts& counts) {
+  json["planned_iterations"] = counts.iterations;
+  json["clean_iterations"] = counts.clean_iterations;
+  json["hits"] = counts.hits;
+  json["planned_upstream"] = counts.planned_upstream;
+  json["misses"] = {
+      {"unexpected", counts.misses[0]}, {"slot_in_use", counts.misses[1]}, {"beyond_plan", counts.misses[2]}};
+  json["last_iteration_misses"] = counts.last_iteration_misses;
+}
+
+Json schedule_json(const PlannedBudgetFacts& facts) {
+  return {{"followed", facts.followed},
+          {"since_iteration", facts.since},
+          {"evictions", facts.evictions},
+          {"recomputed_ops", facts.recomputed_ops},
+          {"peak_bytes", facts.peak.value()},
+          {"height_bytes", facts.height.value()},
+          {"iterations", facts.iterations},
+          {"left", facts.left},
+          {"rooms", facts.rooms},
+          {"tightened", facts.tightened},
+          {"reason", facts.reason}};
+}
+
+Json budget_json(const BudgetFacts& facts) {
+  constexpr double kMilli = 1e6;
+  return {{"setting", facts.setting},
+          {"limit_bytes", facts.limit.value()},
+          {"excess_bytes", facts.excess.value()},
+          {"own_peak_bytes", facts.own_peak.value()},
+          {"held_bytes", facts.held.value()},
+          {"peak_held_bytes", facts.peak_held.value()},
+          {"watching", facts.watching},
+          {"shortages", facts.shortages},
+          {"refusals", facts.refusals},
+          {"evictions", facts.counts.evictions},
+          {"evicted_bytes", facts.counts.evicted_total.value()},
+          {"restores", facts.counts.restores},
+          {"recomputed_ops", facts.counts.replays},
+          {"ops", facts.counts.ops},
+          {"ops_ms", static_cast<double>(facts.counts.ops_ns) / kMilli},
+          {"recompute_ms", static_cast<double>(facts.counts.replay_ns) / kMilli},
+          {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli},
+          {"schedule", schedule_json(facts.schedule)}};
+}
+
+}  // namespace
+
+SessionState Session::state() const { return state_->state.load(std::memory_order_acquire); }
+
+const TraceInfo& Session::info() const { return state_->info; }
+
+Bytes Session::arena_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  return (owner == nullptr ? Bytes(0) : owner->committed_bytes()) + state_->former.committed();
+}
+
+Bytes Session::arena_live_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
+  return (owner == nullptr ? Bytes(0) : owner->live_bytes()) + state_->former.live();
+}
+
+Bytes Session::peak_bytes() const {
+  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
+  return readable ? owner->peak_bytes() : Bytes(0);
+}
+
+void Session::reset_peak() {
+  allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  if (owner != nullptr && !state_->forked.load(std::memory_order_relaxed)) owner->reset_peak();
+}
+
+std::string Session::report_json() const {
+  const State& state = *state_;
+  Json json;
+  json["device"] = state.info.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  json["device_index"] = state.info.device_index;
+  json["device_name"] = state.info.device_name;
+  json["state"] = to_string(state.state.load());
+  if (state.forked.load()) return json.dump();
+  const std::lock_guard lock(state.facts_mutex);
+  const Facts& facts = state.facts;
+  json["reason"] = facts.reason;
+  json["iterations"] = facts.iterations;
+  json["switched_at_iteration"] = facts.switched_at;
+  json["replans"] = facts.replans;
+  json["dropped_events"] = facts.dropped_events;
+  const UpstreamUse use = state.port.upstream_use();
+  Bytes peak_before = facts.peak_live_before;
+  if (facts.switched_at == 0) peak_before = std::max({peak_before, use.allocated, use.peak_allocated});
+  const Bytes peak_after = peak_bytes();
+  const Bytes peak = std::max(peak_before, peak_after);
+  const Bytes reserved_before = std::max(facts.reserved_before, peak_before);
+  const BudgetFacts budget = state.budget.facts();
+  Bytes reserved_after(state.reserved_after.load());
+  // Under a limit that is met the ledger's count is the exact one: the arena is mapped whole, but may be
+  // taken piece by piece.
+  if (budget.limit.value() != 0) reserved_after = std::min(reserved_after, budget.peak_held);
+  json["peak_live_bytes"] = peak.value();
+  json["reserved_before_bytes"] = reserved_before.value();
+  json["reserved_after_bytes"] = reserved_after.value();
+  json["fragmentation_before"] = fragmentation(peak_before, reserved_before);
+  json["fragmentation_after"] = fragmentation(peak_after, reserved_after);
+  json["arena_bytes"] = arena_bytes().value();
+  json["arena_live_bytes"] = arena_live_bytes().value();
+  json["plans"] = plans_json(facts);
+  const allocator::PlannedAllocator* owner = state.owner.load();
+  add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
+  json["upstream_allocated_bytes"] = use.allocated.value();
+  json["upstream_reserved_bytes"] = use.reserved.value();
+  if (!budget.setting.empty()) json["budget"] = budget_json(budget);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Status Session::save_trace(const std::string& path) const {
+  const State& state = *state_;
+  std::shared_ptr<const Trace> trace;
+  {
+    const std::lock_guard lock(state.facts_mutex);
+    trace = state.facts.trace;
+  }
+  if (trace) return stowage::save_trace(*trace, path);
+  if (tracer::Recorder* recorder = state.recording.load())
+    return stowage::save_trace(recorder->snapshot(), path);
+  return Error{ErrorCode::kNotFound,
+               "nothing was recorded yet; enable Stowage and run some iterations first"};
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,250 @@
+// What a session remembers. Only session*.cc include this.
+//
+// Three kinds of data: atomics for the hot path; the conductor's own, touched only by the thread that holds
+// `busy` (a mark that arrives while another thread is inside one is the same mark, and is dropped); and facts
+// for the report, under a mutex that is never held while anything else is called.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "allocator/planned_allocator.h"
+#include "session/arena/charged_parts.h"
+#include "session/arena/outstayed_watch.h"
+#include "session/arena/retirable_arena.h"
+#include "session/budget/budget_keeper.h"
+#include "session/budget/peak_watch.h"
+#include "session/plans/plan_source.h"
+#include "session/session.h"
+#include "tracer/period_detector.h"
+#include "tracer/recorder.h"
+
+namespace stowage::plugin {
+
+/// What the report tells and nothing else needs.
+struct Facts {
+  std::string reason;             ///< why the session is off, or holds a budget without a plan
+  std::uint64_t iterations = 0;   ///< marks that counted
+  std::uint64_t switched_at = 0;  ///< `iterations` at the first switch; 0: not yet
+  std::uint64_t replans = 0;
+  std::uint64_t dropped_events = 0;
+  Bytes peak_live_before{0};
+  Bytes reserved_before{0};
+  Bytes recording_excess{0};  ///< of `reserved_before`, what PyTorch's allocator alone would not have taken
+  Bytes modelled{0};          ///< what expandable segments alone would have reserved; 0: not known
+  Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
+  std::vector<Plan> plans;    ///< in use, without their entries
+  std::vector<std::size_t> plan_entries;  ///< how many each has
+  std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
+};
+
+struct Session::State {
+  State(SessionHot& hot, DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source);
+
+  // ---- fixed
+  DevicePort& port;
+  const Settings settings;
+  const TraceInfo info;
+  BudgetKeeper budget;
+
+  // ---- hot path (session_hot.h)
+  std::atomic<allocator::PlannedAllocator*>& serving;
+  std::atomic<allocator::PlannedAllocator*>& owner;
+  FormerArenas& former;
+  std::atomic<tracer::Recorder*>& recording;
+  WatchBit& forked;
+  WatchBit& watch_period;
+  WatchBit& history;
+  WatchBit& thin;
+  StreamUses& uses;
+
+  // ---- other shared data
+  std::atomic<SessionState> state{SessionState::kRecording};
+  /// Instead of `serving`, while the budget has not room for all of the arena yet: an address is handed out
+  /// where the ledger can count it.
+  std::atomic<allocator::PlannedAllocator*> settling{nullptr};
+  ChargedParts parts;  ///< of the arena
+  std::atomic<bool> scheduled{
+      false};  ///< the plan, or the one being made, is for iterations under a schedule
+  std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state
+  std::atomic<std::uint32_t> polls{0};
+  tracer::PeriodDetector periods;
+  PeakWatch peaks;
+  std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
+  std::atomic<std::uint64_t> reserved_in_iteration{0};  ///< the same since the last iteration ended
+  std::atomic<std::uint64_t> last_most{0};              ///< what most_reserved() said last
+  std::atomic<std::uint64_t> unreleasable{0};  ///< bytes that upstream kept when its cache was last released
+  std::atomic<std::uint64_t> arena_gaps{0};    ///< times that idle memory of the arena made way for upstream
+
+  // ---- the conductor's
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;
+  std::unique_ptr<PlanSource> plans;
+  std::vector<std::shared_ptr<tracer::Recorder>> recorders;  ///< the last one is in use; others are empty
+  std::vector<std::unique_ptr<allocator::PlannedAllocator>> planned;  ///< the last one may be in use
+  RetirableArena* arena = nullptr;  ///< of planned.back(); null when there is none
+  std::deque<Plan> known_plans;     ///< all that were ever used; never shrinks, the planner may be reading
+  std::size_t first_active = 0;     ///< index in known_plans of the first plan in use
+  MarkSource best_source = MarkSource::kPeriod;
+  bool warned = false;
+  bool ops_observed = false;
+  std::uint64_t unlike_marks = 0;        ///< since the job last repeated itself
+  std::uint64_t marks_with_ops = 0;      ///< since they are observed
+  std::uint64_t all_marks_with_ops = 0;  ///< of this recording
+  std::uint64_t recorded_marks = 0;
+  std::uint64_t optimizer_steps = 0;  ///< all that began
+  std::uint32_t window_marks = 1;     ///< marks of the planned window
+  std::uint64_t marks_since_window = 0;
+  // learning while planned
+  bool background = false;       ///< a further plan is being made
+  bool improving = false;        ///< a lower placement of the plan in use is being looked for
+  bool learning_over = false;    ///< no further plans: as many as allowed, or no memory for more
+  std::uint64_t learn_left = 0;  ///< iterations of light recording still to come
+  std::uint64_t learn_next = 0;  ///< how many the next divergence will turn on
+  std::uint32_t marks_in_iteration = 0;
+  std::uint32_t diverged_marks = 0;    ///< marks of the last iteration if it had misses, else 0
+  std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
+  std::uint64_t requests_at_mark = 0;  ///< and at the last mark
+  std::uint64_t diverged_streak = 0;
+  static constexpr std::uint64_t kIterationsOfOldTensors = 2;  ///< of a new plan's: what lived before dies
+  std::uint64_t settled_iterations = 0;                        ///< since plans came or went
+  std::uint64_t oversized_iterations = 0;  ///< of these, those that reserved more than the job needs
+  std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
+  std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
+  Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
+  std::atomic<bool> arena_lacks{false};       ///< since it made way, and when the last iteration ended
+  OutstayedWatch outstayed;
+  std::uint64_t marks_let_pass = 0;            ///< since former arenas gave memory back
+  std::optional<Bytes> lasting_first;          ///< least that lived outside the arena when an iteration ended
+  std::atomic<std::uint64_t> lasting_more{0};  ///< bytes that live there now beyond that
+  Bytes reserved_clean{0};                     ///< by arena and upstream in the last iteration without a miss
+  bool left_for_memory = false;                ///< a plan was left for that once
+  /// The plan in use is of an earlier run, which has looked at it. Any thread reads it.
+  std::atomic<bool> from_cache{false};
+  // under a budget
+  std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
+  std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
+  std::uint64_t settling_marks = 0;  ///< iterations in a row for which the arena is not counted as a whole
+  bool plan_left = false;            ///< part of the arena was given up for a request that did not fit
+  std::map<std::uint64_t, std::uint32_t> seen;  ///< kind of iteration → diverging ones recorded
+  std::set<std::uint64_t> planned_kinds;        ///< those that have a plan or are getting one
+
+  mutable std::mutex facts_mutex;
+  Facts facts;
+
+  // session.cc
+  void turn_off(const std::string& reason, bool loud);
+  void fail(const Error& error);
+  [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
+  /// Runs `work` as the conductor; a failure turns the session off. Defined below.
+  template <class Work>
+  void conduct(Work work);
+  void mark(MarkSource source);
+  void begin_early_step();
+  void end_early_step();
+  void part_state(bool begins);
+  void leave();
+  // session_frees.cc
+  void tell_of_free(void* address, bool completed);
+  void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
+  void complete_frees();
+  // session_budget.cc
+  void watch_peak(Bytes live);
+  bool mark_under_budget(MarkSource source);
+  void begin_rescuing(const std::string& reason);
+  void rescuing_mark(bool evicted);
+  bool refuse_plan(const Plan& plan);
+  void refuse_arena(Bytes arena_bytes, Bytes excess);
+  // session_arena.cc
+  Status serve(const Plan& plan);
+  Status map_for(const std::vector<Plan>& plans_of_job);
+  void pause_serving();
+  void resume_serving();
+  void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
+  bool settle();
+  bool grow_budget();
+  void rest_under_plan();
+  [[nodiscard]] bool evicts_under_plan() const;
+  Bytes give_up_free_parts();
+  bool give_up_free_arena();
+  void give_back_arena();
+  void give_back_unused();
+  void shrink_former();
+  bool shut_out(allocator::PlannedAllocator& old);
+  void give_back_idle();
+  bool part_with_arena();
+  // session_reserved.cc
+  void note_reserved(Bytes upstream_reserved);
+  [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
+  void note_lasting(Bytes outside);
+  void note_modelled(const Trace& trace);
+  std::optional<Bytes> most_reserved();
+  [[nodiscard]] Bytes tolerated(Bytes most) const;
+  bool refuse_oversized(const Plan& plan);
+  bool leave_oversized(bool clean);
+  void forget_cached_plan();
+  void give_up_plan(Bytes reserved, Bytes most);
+  // session_room.cc
+  [[nodiscard]] Bytes held(Bytes upstream_reserved);
+  [[nodiscard]] bool fits(Bytes more, const UpstreamUse& use);
+  void release_upstream();
+  void release_upstream_if_worth(const UpstreamUse& use);
+  [[nodiscard]] bool arena_made_way() const;
+  void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
+  void make_room_for_upstream(Bytes bytes, StreamId stream);
+  void keep_peak_low(Bytes bytes);
+  void give_up_idle(Bytes wanted);
+  bool is_strained(bool clean);
+  // session_exchange.cc
+  [[nodiscard]] std::vector<Plan> active_plans() const;
+  void watch_outstayed(bool clean, Bytes reserved);
+  [[nodiscard]] bool may_exchange() const;
+  void exchange_arena();
+  // session_recording.cc
+  void start_recording();
+  void stop_recording();
+  void recording_mark(MarkSource source);
+  bool has_ops(std::uint32_t period);
+  void stop_ops();
+  void begin_planning();
+  void planning_mark();
+  bool adopt_cached_plan();
+  void adopt(Plan plan);
+  void note_before();
+  void note_peak_before(const Trace& trace, Tick begin, Tick end);
+  // session_planned.cc
+  void planned_mark(MarkSource source);
+  void end_iteration();
+  void begin_improving(const Plan& plan);
+  void take_improved_plan();
+  void take_background_plan(std::chrono::milliseconds wait);
+  void begin_learning();
+  void learn(bool missed, std::uint32_t marks);
+  void consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);
+  void back_to_recording();
+  void note_plan(const Plan& plan, bool first);
+};
+
+// Nothing happens where another thread conducts, nor inside a graph's capture: nothing can be switched there,
+// and what is captured is no iteration of the job's.
+template <class Work>
+void Session::State::conduct(Work work) {
+  if (forked.load(std::memory_order_relaxed) || !port.may_wait()) return;
+  if (busy.test_and_set(std::memory_order_acquire)) return;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fail({ErrorCode::kInternal, error.what()});
+  }
+  leave();
+}
+
+}  // namespace stowage::plugin

@@ -1,0 +1,329 @@
+// From rescue to a followed schedule: when an iteration is written down, what ends the following, and when
+// rescue stays alone.
+#include "session/budget/planned_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+namespace stowage::plugin {
+namespace {
+
+constexpr Bytes kLimit{std::uint64_t{1} << 20u};
+
+struct FakeRuntime {
+  RescueCounts counts;
+  FollowCounts follow;
+  int recordings = 0;
+  bool wanted = false, recording = false, log_is_bad = false, follows = false, follow_fails = false;
+  std::optional<Result<StepLog>> log;
+} runtime;
+
+void end_iteration() {
+  if (std::exchange(runtime.recording, std::exchange(runtime.wanted, false))) {
+    if (runtime.log_is_bad) {
+      runtime.log.emplace(Error{ErrorCode::kUnplannable, "an op ran across the end"});
+    } else {
+      runtime.log.emplace(StepLog());
+    }
+  }
+}
+
+constexpr RescueDriver kFake{[] { return Status(); },
+                             [] {},
+                             &end_iteration,
+                             [](Bytes, DevicePlace) { return false; },
+                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
+                             [](const Shortage&, DevicePlace) { return std::string(); },
+                             [] { return runtime.counts; },
+                             [](std::int64_t, std::uint64_t) {},
+                             [] {
+                               ++runtime.recordings;
+                               runtime.wanted = true;
+                             },
+                             [] { return std::exchange(runtime.log, std::nullopt); },
+                             [](const Schedule&) {
+                               if (runtime.follow_fails)
+                                 return Status(Error{ErrorCode::kInvalidPlan, "out of order"});
+                               runtime.follows = true;
+                               return Status();
+                             },
+                             [] { runtime.follows = false; },
+                             [] { return runtime.follow; }};
+
+class PlannedBudgetTest : public ::testing::Test {
+ protected:
+  PlannedBudgetTest() {
+    runtime = {};
+    set_rescue_driver(&kFake);
+  }
+  ~PlannedBudgetTest() override { set_rescue_driver(nullptr); }
+
+  PlannedBudget::Maker maker() {
+    return [this](const StepLog&, Bytes budget, const std::stop_token&) -> Result<Schedule> {
+      budgets_.push_back(budget);
+      if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
+      Schedule schedule;
+      schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
+      schedule.replays = 7;
+      schedule.height = height_;
+      return schedule;
+    };
+  }
+  void mark() { budget_.end_iteration(kLimit, ++marks_); }
+  // An iteration in which rescue evicts something.
+  void rescued() {
+    ++runtime.counts.evictions;
+    ++runtime.counts.rooms;
+    runtime.counts.replays += replays_;
+    mark();
+  }
+  void followed(bool with_rooms = false) {
+    ++runtime.counts.evictions;
+    ++runtime.follow.iterations;
+    ++runtime.follow.evictions;
+    if (with_rooms) ++runtime.counts.rooms;
+    mark();
+  }
+  void differing() {
+    ++runtime.follow.left;
+    rescued();
+  }
+  void until_followed() {
+    rescued();
+    rescued();  // is to be written down: the next one
+    rescued();  // has been
+    rescued();  // the schedule is there
+  }
+
+  std::vector<Bytes> budgets_;
+  Bytes least_{0};
+  Bytes height_{kLimit.value() / 2};
+  std::uint64_t replays_ = 7;  ///< that rescue runs in an iteration
+  std::uint64_t marks_ = 0;
+  PlannedBudget budget_{std::chrono::minutes(1), maker()};
+};
+
+TEST_F(PlannedBudgetTest, WithoutEvictionsNothingIsWrittenDown) {
+  for (int i = 0; i < 20; ++i) mark();
+  EXPECT_EQ(runtime.recordings, 0);
+  EXPECT_EQ(budget_.facts().since, 0u);
+}
+
+TEST_F(PlannedBudgetTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFollowed) {
+  rescued();
+  EXPECT_EQ(runtime.recordings, 0);
+  rescued();
+  EXPECT_EQ(runtime.recordings, 1);
+  rescued();
+  EXPECT_FALSE(runtime.follows);
+  rescued();
+  EXPECT_TRUE(runtime.follows);
+  for (int i = 0; i < 20; ++i) followed();
+  const PlannedBudgetFacts facts = budget_.facts();
+  EXPECT_TRUE(facts.followed);
+  EXPECT_EQ(facts.since, 4u);
+  EXPECT_EQ(facts.evictions, 1u);
+  EXPECT_EQ(facts.recomputed_ops, 7u);
+  EXPECT_EQ(facts.iterations, 20u);
+  EXPECT_EQ(facts.left, 0u);
+  EXPECT_EQ(facts.rooms, 0u);
+  EXPECT_EQ(facts.reason, "");
+  ASSERT_EQ(budgets_.size(), 1u);
+  EXPECT_EQ(budgets_[0], kLimit - Bytes(16384));
+  EXPECT_EQ(runtime.recordings, 1);
+}
+
+TEST_F(PlannedBudgetTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewTimes) {
+  until_followed();
+  followed(true);  // the first one may
+  EXPECT_EQ(budgets_.size(), 1u);
+  followed(true);
+  ASSERT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budgets_[1], budgets_[0] - Bytes(kLimit.value() / 32));
+  followed(true);
+  followed();
+  EXPECT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budget_.facts().tightened, 1u);
+  EXPECT_EQ(budget_.facts().rooms, 1u);
+  for (int i = 0; i < 40; ++i) followed(true);
+  EXPECT_EQ(budgets_.size(), 5u);
+  EXPECT_TRUE(runtime.follows);
+}
+
+TEST_F(PlannedBudgetTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
+  least_ = kLimit - Bytes(20000);
+  until_followed();
+  for (int i = 0; i < 40; ++i) followed(true);
+  EXPECT_EQ(budgets_.size(), 2u);
+  EXPECT_TRUE(runtime.follows && budget_.facts().followed);
+}
+
+TEST_F(PlannedBudgetTest, AfterCalmIterationsItIsNotMadeAnew) {
+  until_followed();
+  for (int i = 0; i < 10; ++i) followed();
+  for (int i = 0; i < 10; ++i) followed(true);
+  EXPECT_EQ(budgets_.size(), 1u);
+  EXPECT_TRUE(runtime.follows);
+}
+
+TEST_F(PlannedBudgetTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
+  least_ = kLimit;
+  until_followed();
+  EXPECT_FALSE(runtime.follows);
+  EXPECT_EQ(budget_.facts().reason, "the least budget is more");
+  for (int i = 0; i < 20; ++i) rescued();
+  EXPECT_EQ(runtime.recordings, 1);
+}
+
+TEST_F(PlannedBudgetTest, AnUnusableLogIsAskedForAgainAndThenGivenUp) {
+  runtime.log_is_bad = true;
+  for (int i = 0; i < 40; ++i) rescued();
+  EXPECT_EQ(runtime.recordings, 3);
+  EXPECT_EQ(budget_.facts().reason, "an op ran across the end");
+  EXPECT_TRUE(budgets_.empty());
+}
+
+TEST_F(PlannedBudgetTest, AScheduleThatTheRuntimeRefusesIsLeftToRescue) {
+  runtime.follow_fails = true;
+  until_followed();
+  EXPECT_EQ(budget_.facts().reason, "out of order");
+}
+
+TEST_F(PlannedBudgetTest, IterationsThatDifferInARowAreWrittenDownAnew) {
+  until_followed();
+  differing();
+  differing();
+  followed();
+  differing();
+  differing();
+  EXPECT_TRUE(runtime.follows);
+  differing();
+  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(budget_.facts().followed);
+  until_followed();
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 2);
+  for (int i = 0; i < 40; ++i) differing();
+  EXPECT_EQ(runtime.recordings, 3);
+  EXPECT_FALSE(runtime.follows);
+  EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
+}
+
+TEST_F(PlannedBudgetTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
+  replays_ = 3;
+  until_followed();
+  EXPECT_FALSE(runtime.follows);
+  EXPECT_EQ(budget_.facts().reason, "rescue recomputes 3 ops in an iteration, the schedule would 7");
+}
+
+TEST_F(PlannedBudgetTest, ALittleMoreThanRescueIsFollowed) {
+  replays_ = 4;
+  until_followed();
+  EXPECT_TRUE(runtime.follows);
+}
+
+TEST_F(PlannedBudgetTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
+  until_followed();
+  EXPECT_TRUE(budget_.follows() && budget_.has_arena());
+  EXPECT_FALSE(budget_.is_steady());
+  followed();
+  EXPECT_TRUE(budget_.is_steady());
+  differing();
+  EXPECT_FALSE(budget_.is_steady());
+  followed();
+  EXPECT_TRUE(budget_.is_steady());
+  followed(true);  // another one is made for less
+  EXPECT_FALSE(budget_.is_steady());
+}
+
+TEST_F(PlannedBudgetTest, WhereNoArenaFitsItSaysSo) {
+  height_ = kLimit;
+  until_followed();
+  EXPECT_TRUE(budget_.follows());
+  EXPECT_FALSE(budget_.has_arena());
+  EXPECT_EQ(budget_.facts().height, kLimit);
+}
+
+TEST_F(PlannedBudgetTest, HeldItIsNotMadeAnewThoughRescueMakesRoom) {
+  until_followed();
+  budget_.hold(true);
+  for (int i = 0; i < 20; ++i) followed(true);
+  EXPECT_EQ(budgets_.size(), 1u);
+  budget_.hold(false);
+  followed(true);
+  EXPECT_EQ(budgets_.size(), 2u);
+}
+
+TEST_F(PlannedBudgetTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFewTimes) {
+  until_followed();
+  followed();
+  const Bytes excess(50'000);
+  ASSERT_TRUE(budget_.tighten(excess, kLimit));
+  followed();
+  ASSERT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budgets_[1], budgets_[0] - excess);
+  EXPECT_EQ(budget_.facts().tightened, 1u);
+  ASSERT_TRUE(budget_.tighten(Bytes(1), kLimit));
+  EXPECT_FALSE(budget_.tighten(Bytes(1), kLimit)) << "one is being made";
+  followed();
+  EXPECT_EQ(budgets_[2], budgets_[1] - Bytes(kLimit.value() / 512)) << "a byte at a time would not end";
+  ASSERT_TRUE(budget_.tighten(excess, kLimit));
+  followed();
+  EXPECT_FALSE(budget_.tighten(excess, kLimit));
+  EXPECT_TRUE(runtime.follows);
+}
+
+TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
+  until_followed();
+  budget_.hold(true);
+  for (int i = 0; i < 20; ++i) followed();
+  EXPECT_TRUE(budget_.tighten(Bytes(1), kLimit));
+  EXPECT_FALSE(runtime.follows);
+  until_followed();
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 2);
+}
+
+TEST_F(PlannedBudgetTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {
+  until_followed();
+  followed();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(runtime.follows);
+    differing();
+    followed();
+  }
+  EXPECT_FALSE(runtime.follows);
+  for (int i = 0; i < 2; ++i) until_followed();
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 2);
+  for (int i = 0; i < 20; ++i) {
+    mark();
+    EXPECT_EQ(budget_.is_steady(), i > 0);
+    followed();
+  }
+}
+
+TEST_F(PlannedBudgetTest, OneThatIsLeftNowAndThenStays) {
+  until_followed();
+  for (int i = 0; i < 10; ++i) {
+    followed();
+    followed();
+    differing();
+  }
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(runtime.recordings, 1);
+}
+
+TEST_F(PlannedBudgetTest, StoppedItFollowsNothingAndBeginsAnew) {
+  until_followed();
+  budget_.stop();
+  EXPECT_FALSE(runtime.follows);
+  until_followed();
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_EQ(budget_.facts().since, 4u);
+}
+
+}  // namespace
+}  // namespace stowage::plugin

@@ -1,0 +1,141 @@
+// A device for session tests: host memory, an upstream that counts, fences that pass when the test says so.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "allocator/host_backend.h"
+#include "session/session.h"
+
+namespace stowage::plugin {
+
+class FakePort : public DevicePort {
+ public:
+  TraceInfo describe() override { return info; }
+  Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override {
+    ++maps;
+    if (no_memory) return Error{ErrorCode::kOutOfMemory, "the device has no memory left"};
+    return allocator::make_arena(allocator::HostBackend{}, Bytes(std::uint64_t{1} << 30), bytes, backing);
+  }
+  Bytes arena_page() override { return allocator::HostBackend{}.granularity(); }
+  void release_upstream_cache() override {
+    ++releases;
+    const std::lock_guard lock(mutex_);
+    reserved_ = held_;
+  }
+  void part_optimizer_state(bool) override { ++parts; }
+  void stay_out() override { ++outs; }
+  UpstreamUse upstream_use() override {
+    const std::lock_guard lock(mutex_);
+    if (!caches) return {held_, held_, Bytes(0), Bytes(0)};
+    return {held_, reserved_, peak_, peak_};
+  }
+  Bytes largest_cached() override {
+    const std::lock_guard lock(mutex_);
+    return std::min(piece, reserved_ - held_);
+  }
+  [[nodiscard]] bool may_wait() const override { return !capturing; }
+  std::uint64_t record_fence(StreamId) override {
+    const std::lock_guard lock(mutex_);
+    open_.insert(++last_fence_);
+    return last_fence_;
+  }
+  bool fence_passed(std::uint64_t fence) override {
+    const std::lock_guard lock(mutex_);
+    return !open_.contains(fence);
+  }
+
+  Ledger* ledger() override { return counted ? &count : nullptr; }
+  Bytes decommit(void*, Bytes bytes) override { return bytes; }
+  [[nodiscard]] bool commits_on_touch() const override { return on_touch; }
+
+  void pass_fences() {
+    const std::lock_guard lock(mutex_);
+    open_.clear();
+  }
+  void* allocate(Bytes bytes) {
+    void* address = std::malloc(bytes.value());
+    const std::lock_guard lock(mutex_);
+    sizes_[address] = bytes;
+    held_ += bytes;
+    reserved_ = bytes > piece ? reserved_ + bytes : std::max(reserved_, held_);
+    peak_ = std::max(peak_, reserved_);
+    return address;
+  }
+  void give_back(void* address) {
+    {
+      const std::lock_guard lock(mutex_);
+      held_ -= sizes_.at(address);
+      sizes_.erase(address);
+    }
+    std::free(address);
+  }
+
+  TraceInfo info;
+  bool no_memory = false;
+  bool on_touch = false;
+  bool caches = false;  ///< upstream keeps what it has, and tells its peaks
+  /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.
+  Bytes piece{std::numeric_limits<std::uint64_t>::max()};
+  bool capturing = false;  ///< nothing may wait for the device
+  bool counted = false;    ///< there is a ledger, which holds what the test and the arena put there
+  Ledger count;
+  int maps = 0;
+  int releases = 0;
+  int parts = 0;
+  int outs = 0;
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<void*, Bytes> sizes_;
+  std::set<std::uint64_t> open_;
+  std::uint64_t last_fence_ = 0;
+  Bytes held_{0};
+  Bytes reserved_{0};
+  Bytes peak_{0};
+};
+
+/// What an adaptor does with a session, and no more.
+class FakeJob {
+ public:
+  FakeJob(FakePort& port, Session& session) : port_(port), session_(session) {}
+
+  void* allocate(std::uint64_t bytes, std::uint32_t stream = 0) {
+    if (void* planned = session_.try_allocate(Bytes(bytes), StreamId(stream))) return planned;
+    session_.before_upstream_alloc(Bytes(bytes), StreamId(stream));
+    void* address = port_.allocate(Bytes(bytes));
+    session_.on_upstream_alloc(address, Bytes(bytes), StreamId(stream));
+    return address;
+  }
+  void free(void* address) {
+    if (!session_.free(address)) port_.give_back(address);
+  }
+  /// One iteration: `count` activations of growing size, freed in reverse, and what `extra` adds in the
+  /// middle.
+  template <class Extra>
+  void iterate(int count, Extra extra) {
+    std::vector<void*> live;
+    for (int i = 0; i < count; ++i) live.push_back(allocate(1000u * static_cast<unsigned>(i + 1)));
+    extra();
+    while (!live.empty()) {
+      free(live.back());
+      live.pop_back();
+    }
+    session_.on_mark(MarkSource::kOptimizer);
+  }
+  void iterate(int count = 8) {
+    iterate(count, [] {});
+  }
+
+ private:
+  FakePort& port_;
+  Session& session_;
+};
+
+}  // namespace stowage::plugin

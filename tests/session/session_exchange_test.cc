@@ -1,0 +1,85 @@
+// Tensors that outstay their places in the plan: the plan moves to a new arena.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "session/arena/outstayed_watch.h"
+#include "tests/session/caching_session.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint64_t kBlock = std::uint64_t{2} << 20;  // a segment of a small arena
+
+TEST(OutstayedWatch, IsDueAfterSoManyIterationsInARow) {
+  OutstayedWatch watch;
+  std::uint64_t misses = 0;
+  for (std::uint64_t i = 1; i < OutstayedWatch::kPatience; ++i) EXPECT_FALSE(watch.is_due(++misses)) << i;
+  EXPECT_FALSE(watch.is_due(misses)) << "an iteration without begins the row anew";
+  for (std::uint64_t i = 1; i < OutstayedWatch::kPatience; ++i) EXPECT_FALSE(watch.is_due(++misses)) << i;
+  EXPECT_TRUE(watch.is_due(++misses));
+}
+
+TEST(OutstayedWatch, HasMorePatienceAfterAnExchangeInVain) {
+  OutstayedWatch watch;
+  std::uint64_t misses = 0;
+  const auto iterations_until_due = [&] {
+    for (std::uint64_t i = 1;; ++i) {
+      if (watch.is_due(++misses)) return i;
+    }
+  };
+  EXPECT_EQ(iterations_until_due(), OutstayedWatch::kPatience);
+  EXPECT_EQ(iterations_until_due(), 2 * OutstayedWatch::kPatience);
+  watch.restart();
+  misses = 0;
+  EXPECT_EQ(iterations_until_due(), 4 * OutstayedWatch::kPatience) << "a new arena was of no use";
+  for (std::uint64_t i = 0; i < 8 * OutstayedWatch::kPatience; ++i) EXPECT_FALSE(watch.is_due(misses));
+  EXPECT_EQ(iterations_until_due(), OutstayedWatch::kPatience) << "for long there was none";
+  for (int i = 0; i < 20; ++i) iterations_until_due();
+  EXPECT_EQ(iterations_until_due(), OutstayedWatch::kMostPatience);
+}
+
+struct ExchangeTest : CachingSessionTest {
+  /// Twelve blocks of different sizes at once; number `kept`, if any, lives on.
+  void iterate(int kept = -1) {
+    std::vector<void*> live;
+    for (std::uint64_t i = 0; i < 12; ++i) live.push_back(job->allocate(kBlock + (i << 16)));
+    for (int i = 0; i < 12; ++i) {
+      if (i == kept)
+        stays.push_back(live[static_cast<std::size_t>(i)]);
+      else
+        job->free(live[static_cast<std::size_t>(i)]);
+    }
+    session->on_mark(MarkSource::kOptimizer);
+  }
+  std::uint64_t misses() { return nlohmann::json::parse(session->report_json()).at("last_iteration_misses"); }
+
+  std::vector<void*> stays;
+};
+
+TEST_F(ExchangeTest, ThePlanMovesToANewArenaWhereATensorStaysInItsPlace) {
+  void* const much = job->allocate(4 * kBlock);  // so more was reserved once, which a few segments fit in
+  iterate();
+  job->free(much);
+  for (int i = 0; i < 8 && session->state() != SessionState::kPlanned; ++i) iterate();
+  ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
+  for (int i = 0; i < 6; ++i) iterate();
+  ASSERT_EQ(misses(), 0u);
+  const Bytes arena = session->arena_bytes();
+  iterate(/*kept=*/3);
+  iterate();
+  EXPECT_GT(misses(), 0u);
+  for (std::uint64_t i = 0; i < 2 * OutstayedWatch::kPatience; ++i) iterate();
+  EXPECT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
+  EXPECT_EQ(misses(), 0u) << session->report_json();
+  EXPECT_TRUE(session->owns(stays[0])) << "where it lies it is the session's";
+  EXPECT_GE(session->arena_bytes(), arena + Bytes(kBlock));
+  EXPECT_LE(session->arena_bytes(), arena + Bytes(3 * kBlock)) << "of the old arena its segments are left";
+  job->free(stays[0]);
+  iterate();
+  EXPECT_EQ(session->arena_bytes(), arena);
+}
+
+}  // namespace
+}  // namespace stowage::plugin

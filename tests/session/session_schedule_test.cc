@@ -1,0 +1,251 @@
+// A session under a followed schedule: its iterations are recorded and planned, the arena finds room beside
+// what the last iteration left, and what does not follow the plan has room made for it.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "session/budget/rescue.h"
+#include "tests/planner/schedule_logs.h"
+#include "tests/session/fake_port.h"
+
+namespace stowage::plugin {
+namespace {
+
+struct FakeRuntime {
+  RescueCounts counts;
+  FollowCounts follow;
+  bool installed = false, wanted = false, recording = false, follows = false;
+  int recordings = 0, followed = 0, rooms_asked = 0;
+} runtime;
+
+constexpr RescueDriver kFake{[] {
+                               runtime.installed = true;
+                               return Status();
+                             },
+                             [] { runtime.installed = false; },
+                             [] { runtime.recording = std::exchange(runtime.wanted, false); },
+                             [](Bytes, DevicePlace) {
+                               ++runtime.rooms_asked;
+                               return false;
+                             },
+                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
+                             [](const Shortage&, DevicePlace) { return std::string(); },
+                             [] { return runtime.counts; },
+                             [](std::int64_t, std::uint64_t) {},
+                             [] {
+                               ++runtime.recordings;
+                               runtime.wanted = true;
+                             },
+                             [] { return std::optional<Result<StepLog>>(planner::schedule::chain(10, 4)); },
+                             [](const Schedule&) {
+                               ++runtime.followed;
+                               runtime.follows = true;
+                               return Status();
+                             },
+                             [] { runtime.follows = false; },
+                             [] { return runtime.follow; }};
+
+constexpr std::uint64_t kActivations = 6;
+constexpr std::uint64_t kActivation = 4096;
+constexpr std::uint64_t kGradient = 16384;
+constexpr std::uint64_t kParameters = 8192;
+constexpr std::uint64_t kHeight =
+    kActivations * kActivation + kGradient;  // all are alive when the gradient is made
+
+/// A training job that holds a gradient from one iteration into the next, within the budget or not at all.
+/// Every iteration evicts something: as the schedule says, where one is followed.
+class Job {
+ public:
+  Job(FakePort& port, Session& session) : port_(port), session_(session) { take(kParameters); }
+
+  void iterate(std::uint64_t extra = 0) {
+    note_eviction();
+    std::vector<void*> live;
+    for (std::uint64_t i = 0; i < kActivations; ++i) live.push_back(take(kActivation));
+    if (extra != 0) give(take(extra));
+    if (gradient_ != nullptr) give(gradient_);
+    gradient_ = take(kGradient);
+    for (void* const one : live) give(one);
+    session_.on_mark(MarkSource::kOptimizer);
+    peak = std::max(peak, port_.count.peak_held().value());
+  }
+  /// An iteration whose ops are not those of the schedule.
+  void differ(std::uint64_t bytes) {
+    ++runtime.counts.evictions;
+    ++runtime.follow.left;
+    give(take(bytes));
+    session_.on_mark(MarkSource::kOptimizer);
+  }
+  void* take(std::uint64_t bytes) {
+    if (void* const planned = session_.try_allocate(Bytes(bytes), StreamId(0))) return planned;
+    while (!port_.count.try_take(round_up(Bytes(bytes)))) {
+      if (session_.make_room(round_up(Bytes(bytes)))) continue;
+      ++refused;
+      port_.count.take(round_up(Bytes(bytes)));
+      break;
+    }
+    void* const address = port_.allocate(Bytes(bytes));
+    sizes_[address] = round_up(Bytes(bytes));
+    session_.on_upstream_alloc(address, Bytes(bytes), StreamId(0));
+    return address;
+  }
+  void give(void* address) {
+    if (session_.free(address)) return;
+    port_.count.give(sizes_.at(address));
+    port_.give_back(address);
+  }
+
+  int refused = 0;
+  std::uint64_t peak = 0;
+
+ private:
+  static void note_eviction() {
+    ++runtime.counts.evictions;
+    if (!runtime.follows) return void(++runtime.counts.rooms);
+    ++runtime.follow.evictions;
+    ++runtime.follow.iterations;
+  }
+  FakePort& port_;
+  Session& session_;
+  std::map<void*, Bytes> sizes_;
+  void* gradient_ = nullptr;
+};
+
+class SessionSchedule : public ::testing::Test {
+ protected:
+  SessionSchedule() {
+    runtime = {};
+    set_rescue_driver(&kFake);
+    set_guard_placer([](int) { return 0; });
+    port_.counted = port_.on_touch = true;
+  }
+  ~SessionSchedule() override {
+    session_.reset();
+    set_rescue_driver(nullptr);
+    set_guard_placer(nullptr);
+  }
+  void start(std::uint64_t budget) {
+    Settings settings;
+    settings.budget = *Budget::parse(std::to_string(budget));
+    settings.record_ops = false;
+    settings.plan_wait_ms = 60'000;
+    settings.diverged_iterations = 3;
+    session_ = std::make_unique<Session>(port_, settings);
+    job_ = std::make_unique<Job>(port_, *session_);
+  }
+  bool reach(SessionState state, int most = 16) {
+    for (int i = 0; i < most && session_->state() != state; ++i) job_->iterate();
+    return session_->state() == state;
+  }
+  [[nodiscard]] nlohmann::json report() const { return nlohmann::json::parse(session_->report_json()); }
+
+  FakePort port_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Job> job_;
+};
+
+constexpr std::uint64_t kRoomy = 1 << 20;
+// What the job holds, and one page more for the arena's end: an arena beside the last gradient would not fit.
+constexpr std::uint64_t kTight = kParameters + kHeight + 4096;
+
+TEST_F(SessionSchedule, IsPlannedWithTheRuntimeInPlace) {
+  start(kRoomy);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  for (int i = 0; i < 20; ++i) job_->iterate();
+  EXPECT_TRUE(runtime.installed && runtime.follows);
+  EXPECT_EQ(runtime.followed, 1);
+  const auto told = report();
+  EXPECT_EQ(told["state"], "planned");
+  EXPECT_EQ(told["clean_iterations"], 20);
+  EXPECT_TRUE(told["budget"]["watching"]);
+  EXPECT_TRUE(told["budget"]["schedule"]["followed"]);
+  EXPECT_EQ(port_.count.held(), session_->arena_bytes() + Bytes(kParameters));
+}
+
+TEST_F(SessionSchedule, EvictionsBeyondItAreNotPlanned) {
+  start(kRoomy);
+  ASSERT_TRUE(reach(SessionState::kRecording) && runtime.followed == 0);
+  for (int i = 0; i < 30; ++i) {
+    if (runtime.follows) ++runtime.counts.evictions;
+    job_->iterate();
+    EXPECT_NE(session_->state(), SessionState::kPlanned);
+  }
+  EXPECT_EQ(runtime.followed, 1);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+}
+
+TEST_F(SessionSchedule, AnArenaThatFitsOnlyOnceTheLastGradientsAreGoneIsCountedBitByBit) {
+  start(kTight);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  EXPECT_EQ(session_->arena_bytes(), Bytes(kHeight));
+  EXPECT_EQ(port_.count.held(), Bytes(kParameters + kGradient)) << "nothing of the arena was used yet";
+  job_->iterate();
+  EXPECT_EQ(port_.count.held(), Bytes(kParameters + kHeight));
+  for (int i = 0; i < 20; ++i) job_->iterate();
+  EXPECT_EQ(report()["clean_iterations"], 21);
+  EXPECT_EQ(job_->refused, 0);
+  EXPECT_LE(job_->peak, kTight);
+}
+
+TEST_F(SessionSchedule, WhereADeviceTakesTheArenaAtOnceASmallerOneIsPlannedForOrNone) {
+  port_.on_touch = false;
+  start(kTight);
+  EXPECT_FALSE(reach(SessionState::kPlanned, 60));
+  EXPECT_EQ(session_->state(), SessionState::kRescuing);
+  EXPECT_EQ(port_.maps, 0);
+  EXPECT_GT(runtime.followed, 1) << "others for less";
+  EXPECT_TRUE(runtime.follows);
+  EXPECT_NE(report()["reason"].get<std::string>().find("does not fit"), std::string::npos);
+  EXPECT_EQ(job_->refused, 0);
+}
+
+TEST_F(SessionSchedule, AnArenaThatNeverHasRoomIsLeftAndTheScheduleGoesOn) {
+  start(kTight);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  port_.count.take(Bytes(8192));  // somebody's, for good
+  for (int i = 0; i < 3; ++i) job_->iterate();
+  EXPECT_EQ(session_->state(), SessionState::kRescuing);
+  EXPECT_EQ(report()["reason"], "");
+  EXPECT_TRUE(runtime.follows);
+  for (int i = 0; i < 60; ++i) job_->iterate();
+  EXPECT_EQ(session_->state(), SessionState::kRescuing);
+  EXPECT_NE(report()["reason"].get<std::string>().find("does not fit"), std::string::npos);
+  EXPECT_EQ(session_->arena_bytes(), Bytes(0));
+}
+
+TEST_F(SessionSchedule, ARequestOffThePlanHasRoomMadeInTheArenaAndThePlanGoesOn) {
+  start(kTight);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  for (int i = 0; i < 3; ++i) job_->iterate();
+  ASSERT_EQ(port_.count.held(), Bytes(kParameters + kHeight));
+  void* const odd = job_->take(10'000);
+  EXPECT_EQ(runtime.rooms_asked, 0) << "what nobody uses of the arena goes first";
+  EXPECT_LE(port_.count.held().value(), kTight);
+  job_->give(odd);
+  for (int i = 0; i < 5; ++i) job_->iterate();
+  EXPECT_EQ(session_->state(), SessionState::kPlanned);
+  EXPECT_EQ(report()["last_iteration_misses"], 0);
+  EXPECT_EQ(port_.count.held(), Bytes(kParameters + kHeight));
+  EXPECT_EQ(job_->refused, 0);
+}
+
+TEST_F(SessionSchedule, AJobThatBecomesAnotherLeavesBothAndIsPlannedAgain) {
+  start(kRoomy);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  for (int i = 0; i < 3; ++i) job_->iterate();
+  std::uint64_t bytes = 100'000;
+  while (session_->state() == SessionState::kPlanned) job_->differ(bytes += 1000);
+  EXPECT_FALSE(runtime.follows);
+  EXPECT_EQ(report()["replans"], 1);
+  ASSERT_TRUE(reach(SessionState::kPlanned, 30));
+  EXPECT_EQ(runtime.followed, 2);
+  for (int i = 0; i < 5; ++i) job_->iterate();
+  EXPECT_EQ(report()["last_iteration_misses"], 0);
+}
+
+}  // namespace
+}  // namespace stowage::plugin
