@@ -223,10 +223,7 @@ void Session::State::mark(MarkSource source) {
       recorders.back()->clear();  // what was marked otherwise does not mix with what comes
     recorded_marks = 0;
   }
-  {
-    const std::lock_guard lock(facts_mutex);
-    ++facts.iterations;
-  }
+  facts.count_iteration();
   complete_frees();
   const bool evicted = mark_under_budget(source);
   if (evicted && now == SessionState::kRecording) return;
@@ -288,10 +285,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (!rescues) budget.end();
   state.store(SessionState::kOff, std::memory_order_release);
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
-  {
-    const std::lock_guard lock(facts_mutex);
-    if (facts.reason.empty()) facts.reason = reason;
-  }
+  facts.give_reason(reason);
   if (!loud) return;
   if (rescues) return begin_rescuing(reason);
   try {

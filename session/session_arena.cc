@@ -112,11 +112,7 @@ bool Session::State::settle() {
   pause_serving();
   shut_out(*now);
   give_up_free_parts();
-  {
-    const std::lock_guard lock(facts_mutex);
-    facts.plans.clear();
-    facts.plan_entries.clear();
-  }
+  facts.forget_plans();
   refuse_arena(arena->mapped(), excess);
   return false;
 }

@@ -93,10 +93,7 @@ void Session::State::begin_rescuing(const std::string& reason) {
   budget.schedule().hold(false);
   scheduled.store(false, std::memory_order_release);
   evicting_marks = calm_marks = 0;
-  {
-    const std::lock_guard lock(facts_mutex);
-    if (facts.reason.empty()) facts.reason = reason;
-  }
+  facts.give_reason(reason);
   state.store(SessionState::kRescuing, std::memory_order_release);
   note(1, "the budget is held by evicting and recomputing" + (reason.empty() ? reason : " (" + reason + ")"));
 }
@@ -106,11 +103,7 @@ void Session::State::rescuing_mark(bool evicted) {
   calm_marks = evicted ? 0 : calm_marks + 1;
   const PlannedBudget& schedule = budget.schedule();
   if (calm_marks < (schedule.is_steady() ? 1 : kCalmMarks)) return;
-  if (schedule.follows() && !schedule.has_arena()) return;
-  {
-    const std::lock_guard lock(facts_mutex);
-    if (!facts.reason.empty()) return;
-  }
+  if ((schedule.follows() && !schedule.has_arena()) || facts.has_reason()) return;
   evicting_marks = 0;
   state.store(SessionState::kRecording, std::memory_order_release);
   start_recording();

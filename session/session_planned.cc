@@ -155,7 +155,7 @@ void Session::State::take_background_plan(std::chrono::milliseconds wait) {
   }
   thin.store(now.committed_bytes() < arena->mapped(), std::memory_order_relaxed);
   known_plans.push_back(**made);
-  note_plan(**made, false);
+  facts.add_plan(**made, /*first=*/false);
   note(1,
        "a further kind of iteration is planned: " + std::to_string((*made)->entries.size()) + " allocations");
   diverged_streak = settled_iterations = oversized_iterations = 0;
@@ -168,11 +168,7 @@ void Session::State::begin_improving(const Plan& plan) {
   improving = false;
   const auto pages = [&](Bytes height) { return allocator::round_up_to(height, port.arena_page()); };
   if (budget.on() || from_cache || pages(plan.lower_bound) >= pages(plan.height)) return;
-  std::shared_ptr<const Trace> trace;
-  {
-    const std::lock_guard lock(facts_mutex);
-    trace = facts.trace;
-  }
+  const std::shared_ptr<const Trace> trace = facts.trace();
   planner::PlanOptions options;
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
@@ -191,7 +187,7 @@ void Session::State::take_improved_plan() {
   if ((*made)->height >= now.height || !planned.back()->replace_plans({**made})) return;
   known_plans.push_back(**made);
   first_active = known_plans.size() - 1;
-  note_plan(**made, true);
+  facts.add_plan(**made, /*first=*/true);
   planned.back()->decommit_idle(Offset((*made)->height.value()));
   thin.store(true, std::memory_order_relaxed);
   settled_iterations = 0;
@@ -204,13 +200,7 @@ void Session::State::back_to_recording() {
   background = improving = false;
   if (!planned.empty()) shut_out(*planned.back());
   if (budget.on() && owner.load() != nullptr) give_up_free_parts();
-  std::uint64_t times = 0;
-  {
-    const std::lock_guard lock(facts_mutex);
-    times = ++facts.replans;
-    facts.plans.clear();
-    facts.plan_entries.clear();
-  }
+  const std::uint64_t times = facts.count_replan();
   if (times > settings.max_replans) {
     return turn_off("the job left its plan for the " + std::to_string(times) + ". time", true);
   }
@@ -221,17 +211,6 @@ void Session::State::back_to_recording() {
   state.store(SessionState::kRecording, std::memory_order_release);
   if (!budget.on()) give_back_arena();
   start_recording();
-}
-
-void Session::State::note_plan(const Plan& plan, bool first) {
-  Plan outline = plan;
-  outline.entries.clear();
-  outline.inner_marks.clear();
-  const std::lock_guard lock(facts_mutex);
-  if (first) facts.plans.clear(), facts.plan_entries.clear();
-  facts.plans.push_back(std::move(outline));
-  facts.plan_entries.push_back(plan.entries.size());
-  if (facts.switched_at == 0) facts.switched_at = facts.iterations;
 }
 
 }  // namespace stowage::plugin

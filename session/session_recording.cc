@@ -81,21 +81,13 @@ void Session::State::stop_ops() {
   if (std::exchange(ops_observed, false)) unobserve_ops(info);
 }
 
-void Session::State::note_before() {
-  const UpstreamUse use = port.upstream_use();
-  const std::lock_guard lock(facts_mutex);
-  facts.reserved_before = std::max({facts.reserved_before, use.reserved, use.peak_reserved});
-  facts.peak_live_before = std::max({facts.peak_live_before, use.allocated, use.peak_allocated});
-  facts.dropped_events = recorders.back()->dropped();
-}
+void Session::State::note_before() { facts.note_before(port.upstream_use(), recorders.back()->dropped()); }
 
 // The trace's peak stands in where upstream does not keep one: what was alive before recording it only knows
 // in part.
 void Session::State::note_peak_before(const Trace& trace, Tick begin, Tick end) {
   if (port.upstream_use().peak_allocated.value() > 0) return;
-  const Bytes peak = peak_live(trace, begin, end);
-  const std::lock_guard lock(facts_mutex);
-  facts.peak_live_before = std::max(facts.peak_live_before, peak);
+  facts.note_peak_before(peak_live(trace, begin, end));
 }
 
 void Session::State::begin_planning() {
@@ -105,10 +97,7 @@ void Session::State::begin_planning() {
   stop_ops();
   complete_ops(recorder, info);
   auto trace = std::make_shared<const Trace>(recorder.snapshot(tracer::Extent::kAll));
-  {
-    const std::lock_guard lock(facts_mutex);
-    facts.trace = trace;
-  }
+  facts.keep_trace(trace);
   if (trace->steady) note_peak_before(*trace, trace->steady->begin, trace->steady->end);
   note_modelled(*trace);
   planner::PlanOptions options;
@@ -153,10 +142,7 @@ bool Session::State::adopt_cached_plan() {
       continue;
     }
     if (!found->has_value()) continue;
-    {
-      const std::lock_guard lock(facts_mutex);
-      facts.trace = std::make_shared<const Trace>(trace);
-    }
+    facts.keep_trace(std::make_shared<const Trace>(trace));
     note_peak_before(trace, window->begin, window->end);
     window_marks = marks;
     from_cache = true;
@@ -180,7 +166,7 @@ void Session::State::adopt(Plan plan) {
   planned_kinds = {kind_of_iteration(plan)};
   seen.clear();
   begin_learning();
-  note_plan(plan, true);
+  facts.add_plan(plan, /*first=*/true);
   plan_left = false;
   state.store(SessionState::kPlanned, std::memory_order_release);
   resume_serving();

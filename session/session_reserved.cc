@@ -74,9 +74,7 @@ void Session::State::note_modelled(const Trace& trace) {
   // Where the device has less, the job waited for other streams instead, and would have without Stowage.
   const Bytes device = info.device_memory;
   const Bytes modelled = device.value() == 0 ? model->reserved : std::min(model->reserved, device);
-  const std::lock_guard lock(facts_mutex);
-  facts.modelled = modelled;
-  facts.recording_excess = facts.reserved_before - std::min(facts.reserved_before, modelled + kRounding);
+  facts.note_modelled(modelled, kRounding);
 }
 
 // The most that may be reserved; nothing where the device does not tell, or no iteration without a plan was
@@ -85,15 +83,8 @@ std::optional<Bytes> Session::State::most_reserved() {
   if (budget.on() || from_cache || port.upstream_use().peak_reserved.value() == 0) return std::nullopt;
   const std::optional<Bytes> exact = port.peak_together();
   const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
-  Bytes need{0};
-  {
-    const std::lock_guard lock(facts_mutex);
-    if (now != nullptr)
-      facts.peak_live_seen = std::max(facts.peak_live_seen, exact.value_or(now->peak_bytes()));
-    const Bytes lasting(lasting_more.load(std::memory_order_relaxed));
-    need = std::max({facts.reserved_before - facts.recording_excess + lasting, facts.peak_live_before,
-                     facts.peak_live_seen});
-  }
+  const Bytes live_seen = now == nullptr ? Bytes(0) : exact.value_or(now->peak_bytes());
+  const Bytes need = facts.need(live_seen, Bytes(lasting_more.load(std::memory_order_relaxed)));
   const Bytes page = port.arena_page();
   const Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
   last_most.store((need + slack).value(), std::memory_order_relaxed);
@@ -103,8 +94,8 @@ std::optional<Bytes> Session::State::most_reserved() {
 // Recording itself may have got by with less than the job would need without Stowage (keep_peak_low). A plan
 // is not left for that.
 Bytes Session::State::tolerated(Bytes most) const {
-  const std::lock_guard lock(facts_mutex);
-  return std::max(most, facts.modelled + Bytes(facts.modelled.value() / kSharesOfNeed));
+  const Bytes modelled = facts.modelled();
+  return std::max(most, modelled + Bytes(modelled.value() / kSharesOfNeed));
 }
 
 bool Session::State::refuse_oversized(const Plan& plan) {

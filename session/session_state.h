@@ -2,7 +2,7 @@
 //
 // Three kinds of data: atomics for the hot path; the conductor's own, touched only by the thread that holds
 // `busy` (a mark that arrives while another thread is inside one is the same mark, and is dropped); and facts
-// for the report, under a mutex that is never held while anything else is called.
+// for the report, which have a lock of their own.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,6 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,28 +23,12 @@
 #include "session/budget/budget_keeper.h"
 #include "session/budget/peak_watch.h"
 #include "session/plans/plan_source.h"
+#include "session/report/session_facts.h"
 #include "session/session.h"
 #include "tracer/period_detector.h"
 #include "tracer/recorder.h"
 
 namespace stowage::plugin {
-
-/// What the report tells and nothing else needs.
-struct Facts {
-  std::string reason;             ///< why the session is off, or holds a budget without a plan
-  std::uint64_t iterations = 0;   ///< marks that counted
-  std::uint64_t switched_at = 0;  ///< `iterations` at the first switch; 0: not yet
-  std::uint64_t replans = 0;
-  std::uint64_t dropped_events = 0;
-  Bytes peak_live_before{0};
-  Bytes reserved_before{0};
-  Bytes recording_excess{0};  ///< of `reserved_before`, what PyTorch's allocator alone would not have taken
-  Bytes modelled{0};          ///< what expandable segments alone would have reserved; 0: not known
-  Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
-  std::vector<Plan> plans;    ///< in use, without their entries
-  std::vector<std::size_t> plan_entries;  ///< how many each has
-  std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
-};
 
 struct Session::State {
   State(SessionHot& hot, DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source);
@@ -137,8 +120,7 @@ struct Session::State {
   std::map<std::uint64_t, std::uint32_t> seen;  ///< kind of iteration → diverging ones recorded
   std::set<std::uint64_t> planned_kinds;        ///< those that have a plan or are getting one
 
-  mutable std::mutex facts_mutex;
-  Facts facts;
+  SessionFacts facts;
 
   // session.cc
   void turn_off(const std::string& reason, bool loud);
@@ -230,7 +212,6 @@ struct Session::State {
   void learn(bool missed, std::uint32_t marks);
   void consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);
   void back_to_recording();
-  void note_plan(const Plan& plan, bool first);
 };
 
 // Nothing happens where another thread conducts, nor inside a graph's capture: nothing can be switched there,

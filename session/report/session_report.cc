@@ -119,8 +119,7 @@ std::string Session::report_json() const {
   json["device_name"] = state.info.device_name;
   json["state"] = to_string(state.state.load());
   if (state.forked.load()) return json.dump();
-  const std::lock_guard lock(state.facts_mutex);
-  const Facts& facts = state.facts;
+  const Facts facts = state.facts.all();
   json["reason"] = facts.reason;
   json["iterations"] = facts.iterations;
   json["switched_at_iteration"] = facts.switched_at;
@@ -155,12 +154,8 @@ std::string Session::report_json() const {
 
 Status Session::save_trace(const std::string& path) const {
   const State& state = *state_;
-  std::shared_ptr<const Trace> trace;
-  {
-    const std::lock_guard lock(state.facts_mutex);
-    trace = state.facts.trace;
-  }
-  if (trace) return stowage::save_trace(*trace, path);
+  if (const std::shared_ptr<const Trace> trace = state.facts.trace())
+    return stowage::save_trace(*trace, path);
   if (tracer::Recorder* recorder = state.recording.load())
     return stowage::save_trace(recorder->snapshot(), path);
   return Error{ErrorCode::kNotFound,

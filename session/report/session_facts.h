@@ -1,0 +1,68 @@
+// What a session remembers of itself for its report, and of the job's need for memory without a plan.
+//
+// Thread safety: any thread; one mutex, never held while anything else is called.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/plan.h"
+#include "core/trace.h"
+#include "session/ports/device_port.h"
+
+namespace stowage::plugin {
+
+struct Facts {
+  std::string reason;             ///< why the session is off, or holds a budget without a plan
+  std::uint64_t iterations = 0;   ///< marks that counted
+  std::uint64_t switched_at = 0;  ///< `iterations` at the first switch; 0: not yet
+  std::uint64_t replans = 0;
+  std::uint64_t dropped_events = 0;
+  Bytes peak_live_before{0};
+  Bytes reserved_before{0};
+  Bytes recording_excess{0};  ///< of `reserved_before`, what PyTorch's allocator alone would not have taken
+  Bytes modelled{0};          ///< what expandable segments alone would have reserved; 0: not known
+  Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
+  std::vector<Plan> plans;    ///< in use, without their entries
+  std::vector<std::size_t> plan_entries;  ///< how many each has
+  std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
+};
+
+class SessionFacts {
+ public:
+  /// A copy of all of them.
+  [[nodiscard]] Facts all() const;
+
+  void count_iteration();
+  /// The first reason stays.
+  void give_reason(const std::string& reason);
+  [[nodiscard]] bool has_reason() const;
+
+  /// What upstream held by now, no plan being followed; `dropped`: events that the recorder had no room for.
+  void note_before(const UpstreamUse& use, std::uint64_t dropped);
+  void note_peak_before(Bytes peak_live);
+  /// Expandable segments alone would have reserved `modelled` for what was recorded. What recording reserved
+  /// beyond that and `rounding` is not counted as the job's need.
+  void note_modelled(Bytes modelled, Bytes rounding);
+  [[nodiscard]] Bytes modelled() const;
+  /// What the job needs without a plan. `live_seen`: what tensors held at one time under a plan; `lasting`:
+  /// what the job has kept since it follows one, and would keep without it.
+  Bytes need(Bytes live_seen, Bytes lasting);
+
+  void keep_trace(std::shared_ptr<const Trace> trace);
+  [[nodiscard]] std::shared_ptr<const Trace> trace() const;
+  /// A plan is in use: beside the others, or where it is the `first`, instead of them.
+  void add_plan(const Plan& plan, bool first);
+  void forget_plans();
+  /// The plans were left: how many times that happened by now.
+  std::uint64_t count_replan();
+
+ private:
+  mutable std::mutex mutex_;
+  Facts facts_;
+};
+
+}  // namespace stowage::plugin
