@@ -54,13 +54,15 @@ Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& 
       serving(hot.serving),
       owner(hot.owner),
       former(hot.former),
-      recording(hot.recording),
+      recorder(hot.recorder),
       forked(hot.forked),
       watch_period(hot.watch_period),
       history(hot.history),
       thin(hot.thin),
       uses(hot.uses),
-      plans(std::move(source)) {}
+      plans(std::move(source)),
+      recording(hot.recorder, info, settings),
+      learner(recording) {}
 
 Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
     : state_(std::make_unique<State>(hot_, port, settings, std::move(plans))) {
@@ -93,7 +95,7 @@ Session::~Session() {
   void* const address = settling == nullptr ? planned->allocate(bytes, stream)
                                             : state.allocate_settling(*settling, bytes, stream);
   if (address == nullptr) return nullptr;
-  if (tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire))
+  if (tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
   if (state.history.load(std::memory_order_relaxed))
     state.port.on_block(BlockEvent::kAllocated, address, bytes, stream);
@@ -107,7 +109,7 @@ Session::~Session() {
   Bytes live{0};
   if (const allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
     live = planned->live_bytes();
-  } else if (const tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire)) {
+  } else if (const tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire)) {
     live = recorder->live();
   }
   if (const std::optional<MarkSource> mark = state.periods.on_alloc(round_up(bytes), stream, live))
@@ -117,7 +119,7 @@ Session::~Session() {
 void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (address == nullptr || bytes.value() == 0) return;
-  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire);
   // Upstream saw the streams pass before we did: the old free is complete, or it would not hand the address
   // out.
   if (state.uses.any_waiting() && state.uses.forget(address) && recorder)
@@ -137,7 +139,7 @@ bool Session::free(void* address) {
   allocator::PlannedAllocator* owner = owner_of(address);
   const bool ours = owner != nullptr;
   if (state.forked.load(std::memory_order_relaxed)) return ours;
-  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire);
   if (state.uses.any_noted()) [[unlikely]] {
     const std::vector<StreamId> streams = state.uses.take(address);
     if (!streams.empty()) {
@@ -219,9 +221,8 @@ void Session::State::mark(MarkSource source) {
     best_source = source;
     watch_period.store(false, std::memory_order_relaxed);
     if (now == SessionState::kPlanning || now == SessionState::kPlanned) return back_to_recording();
-    if (now == SessionState::kRecording && recorded_marks > 0)
-      recorders.back()->clear();  // what was marked otherwise does not mix with what comes
-    recorded_marks = 0;
+    if (now == SessionState::kRecording && recording.marks() > 0)
+      recording.forget();  // what was marked otherwise does not mix with what comes
   }
   facts.count_iteration();
   complete_frees();
@@ -256,7 +257,7 @@ void Session::State::begin_early_step() {
   constexpr std::uint64_t kStepsWithNewState = 2;
   const SessionState now = state.load(std::memory_order_relaxed);
   const bool first_steps = ++optimizer_steps <= kStepsWithNewState;
-  const bool early = now == SessionState::kRecording ? first_steps || recorded_marks < kStepsWithNewState
+  const bool early = now == SessionState::kRecording ? first_steps || recording.marks() < kStepsWithNewState
                                                      : first_steps && now == SessionState::kPlanned;
   if (!early) return;
   pause_serving();
@@ -279,7 +280,7 @@ bool Session::expects_lasting() const noexcept {
 void Session::State::turn_off(const std::string& reason, bool loud) {
   pause_serving();
   watch_period.store(false, std::memory_order_relaxed);
-  stop_recording();
+  recording.stop();
   if (plans) plans->cancel();
   const bool rescues = loud && budget.on();
   if (!rescues) budget.end();
@@ -325,7 +326,7 @@ void Session::after_fork() noexcept {
   state_->watch_period.store(false, std::memory_order_relaxed);
   state_->serving.store(nullptr, std::memory_order_relaxed);
   state_->settling.store(nullptr, std::memory_order_relaxed);
-  state_->recording.store(nullptr, std::memory_order_relaxed);
+  state_->recorder.store(nullptr, std::memory_order_relaxed);
   state_->state.store(SessionState::kOff, std::memory_order_relaxed);
 }
 

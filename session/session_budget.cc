@@ -78,9 +78,8 @@ bool Session::State::mark_under_budget(MarkSource source) {
   if (now == SessionState::kRescuing || (evicted && now == SessionState::kRecording)) note_before();
   if (!evicted || now != SessionState::kRecording) return evicted;
   give_back_arena();
-  stop_ops();
-  recorders.back()->clear();
-  recorded_marks = 0;
+  recording.stop_ops();
+  recording.forget();
   if (++evicting_marks >= kEvictingMarks) begin_rescuing({});
   return true;
 }
@@ -88,7 +87,7 @@ bool Session::State::mark_under_budget(MarkSource source) {
 // With a `reason`, for good.
 void Session::State::begin_rescuing(const std::string& reason) {
   pause_serving();
-  stop_recording();
+  recording.stop();
   budget.resume();
   budget.schedule().hold(false);
   scheduled.store(false, std::memory_order_release);

@@ -10,7 +10,7 @@ bool Session::record_stream(void* address, StreamId stream) {
   State& state = *state_;
   const bool ours = owns(address);
   if (state.forked.load(std::memory_order_relaxed)) return ours;
-  tracer::Recorder* recorder = state.recording.load(std::memory_order_acquire);
+  tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire);
   if (recorder) recorder->on_cross_stream_use(address, stream);
   if (ours || recorder) state.uses.note(address, stream);
   return ours;
@@ -46,10 +46,10 @@ void Session::finish_frees() {
 
 void Session::State::complete_frees() {
   if (!uses.any_waiting()) return;
-  tracer::Recorder* recorder = recording.load(std::memory_order_acquire);
+  tracer::Recorder* const now = recorder.load(std::memory_order_acquire);
   for (const StreamUses::Waiting& done : uses.passed(port)) {
     if (done.address == nullptr) continue;
-    if (recorder) recorder->on_free_completed(done.address);
+    if (now != nullptr) now->on_free_completed(done.address);
     if (!done.in_arena) continue;
     if (history.load(std::memory_order_relaxed))
       port.on_block(BlockEvent::kFreeCompleted, done.address, Bytes(0), StreamId(0));

@@ -42,19 +42,19 @@ struct alignas(64) SessionHot {
 
   /// An allocation has to do with more than the plan.
   [[nodiscard]] bool allocation_is_watched() const noexcept {
-    return recording.load(std::memory_order_acquire) != nullptr ||
+    return recorder.load(std::memory_order_acquire) != nullptr ||
            (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory | kThin)) != 0 ||
            uses.any_waiting();
   }
   /// A free has to do with more than the arena.
   [[nodiscard]] bool free_is_watched() const noexcept {
-    return recording.load(std::memory_order_acquire) != nullptr ||
+    return recorder.load(std::memory_order_acquire) != nullptr ||
            (watched.load(std::memory_order_relaxed) & (kForked | kHistory)) != 0 || uses.any_noted();
   }
 
   std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
   std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
-  std::atomic<tracer::Recorder*> recording{nullptr};           ///< writes down
+  std::atomic<tracer::Recorder*> recorder{nullptr};            ///< writes down
   std::atomic<std::uint8_t> watched{kPeriod};
   StreamUses uses;
   // Asked less often.

@@ -1,27 +1,18 @@
 // Planned: what follows the plan, what does not, and what is learned from that.
 //
-// While iterations diverge their allocations are written down (no ops). A kind of iteration that was seen
-// diverging twice gets a plan of its own, made in the background beside the others. If nothing can be learned
-// and iterations go on diverging, recording begins anew; after max_replans times Stowage stays out of the
-// way.
+// A kind of iteration that diverged gets a plan of its own, made in the background beside the others
+// (recording/learner.h). If nothing can be learned and iterations go on diverging, recording begins anew;
+// after max_replans times Stowage stays out of the way.
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "allocator/backend.h"
-#include "session/plans/windows.h"
-#include "session/ports/observers.h"
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 
 namespace stowage::plugin {
 namespace {
-
-constexpr std::uint64_t kFirstLearning = 16;  // iterations of light recording after a switch
-constexpr std::uint64_t kMaxLearning = 1024;  // and at most after a divergence; each time it doubles
-constexpr std::uint64_t kMaxRecordedMarks =
-    64;  // then the light recording is emptied: it is copied at each divergence
-constexpr std::uint32_t kTimesSeen = 2;
 
 std::uint64_t requests(const allocator::ServeCounts& counts) {
   std::uint64_t sum = counts.hits + counts.planned_upstream;
@@ -42,8 +33,8 @@ void Session::State::planned_mark(MarkSource source) {
     return;  // nothing was allocated: no mark to the recorder, none here
   requests_at_mark = requests(before);
   now.on_mark();
-  if (tracer::Recorder* recorder = recording.load(std::memory_order_relaxed)) recorder->on_mark(source);
-  ++marks_in_iteration;
+  if (recording.is_on()) recording.recorder().on_mark(source);
+  learner.on_mark();
   const UpstreamUse use = port.upstream_use();
   const Bytes outside = outside_bytes(use);
   now.set_outside_bytes(outside);
@@ -63,7 +54,6 @@ void Session::State::end_iteration() {
     reserved_after.store(0, std::memory_order_relaxed);
     note_reserved(port.upstream_use().reserved);
   }
-  const std::uint32_t marks = std::exchange(marks_in_iteration, 0);
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");
@@ -74,7 +64,9 @@ void Session::State::end_iteration() {
   if (leave_oversized(missed == 0)) return;
   take_background_plan(std::chrono::milliseconds(0));
   take_improved_plan();
-  learn(missed != 0, marks);
+  if (std::optional<Trace> trace = learner.on_iteration(missed != 0, background))
+    plan_beside(std::move(*trace));
+  learner.rest(missed != 0, background);
   watch_outstayed(missed == 0, reserved);
   const bool diverged = static_cast<double>(missed) > settings.miss_tolerance * static_cast<double>(made);
   diverged_streak = diverged ? diverged_streak + 1 : 0;
@@ -82,12 +74,9 @@ void Session::State::end_iteration() {
 }
 
 void Session::State::begin_learning() {
-  stop_recording();
-  start_recording();
-  learning_over = scheduled.load(std::memory_order_relaxed);  // other iterations are as rescue makes them
-  learn_left = kFirstLearning;
-  learn_next = kFirstLearning;
-  marks_in_iteration = diverged_marks = 0;
+  learner.begin();
+  if (scheduled.load(std::memory_order_relaxed))
+    learner.close();  // other iterations are as rescue makes them
   settled_iterations = oversized_iterations = strain = 0;
   arena_lacks = false;
   outstayed.restart();
@@ -95,47 +84,14 @@ void Session::State::begin_learning() {
   requests_before = requests_at_mark = requests(planned.back()->counts());
 }
 
-// `marks`: how many the iteration that just ended has. What to learn from is the iteration before it, since
-// only now it is known when the buffers that crossed its end died.
-void Session::State::learn(bool missed, std::uint32_t marks) {
-  const bool writing = recording.load(std::memory_order_relaxed) != nullptr;
-  const std::uint32_t candidate = std::exchange(diverged_marks, missed && writing ? marks : 0);
-  if (learning_over) return stop_recording();
-  if (missed && learn_left == 0) {
-    learn_next = std::min(2 * learn_next, kMaxLearning);
-    learn_left = learn_next;
-    return start_recording();
-  }
-  if (!writing) return;
-  if (candidate != 0 && !background) consider(recorders.back()->snapshot(), candidate, marks);
-  if (learn_left > 0) --learn_left;
-  if (learn_left == 0 && !missed && !background) return stop_recording();
-  if (++recorded_marks >= kMaxRecordedMarks && !missed) {
-    recorders.back()->clear();
-    recorded_marks = 0;
-  }
-}
-
-void Session::State::consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after) {
-  const std::size_t needed = std::size_t{marks} + marks_after + 1;
-  // With the iteration before it, for what that one hands on; a steady job's is like it and left out.
-  if (trace.marks.size() < needed + (trace.steady ? 0 : 1)) return;
-  const Tick begin = trace.marks[trace.marks.size() - needed].tick;
-  const Tick end = trace.marks[trace.marks.size() - needed + marks].tick;
-  const Window window{begin, end, fingerprint(trace, begin, end)};
-  const std::uint64_t kind = kind_of_iteration(trace, window);
-  if (planned_kinds.contains(kind)) return;
-  if (++seen[kind] < kTimesSeen) return;
+void Session::State::plan_beside(Trace trace) {
   planner::PlanOptions options;
   options.work_limit = settings.plan_work;
   options.time_limit_s = settings.plan_seconds;
   for (std::size_t i = first_active; i < known_plans.size(); ++i) options.siblings.push_back(&known_plans[i]);
   if (!plans) plans = make_plan_source(settings.fault);
-  if (!plans->submit(repeat_window(trace, window), std::move(options))) {
-    learning_over = true;  // the plans we have stay as they are
-    return;
-  }
-  planned_kinds.insert(kind);
+  if (!plans->submit(std::move(trace), std::move(options)))
+    return learner.close();  // the plans we have stay as they are
   background = true;
   improving = false;
   take_background_plan(std::chrono::milliseconds(settings.plan_wait_ms));
@@ -150,7 +106,7 @@ void Session::State::take_background_plan(std::chrono::milliseconds wait) {
   if (!made->ok()) return note(1, "no plan for a further kind of iteration: " + made->error().message);
   if (Status added = now.add_plan(**made); !added) {
     note(1, "no room for a further plan: " + added.error().message);
-    learning_over = true;
+    learner.close();
     return;
   }
   thin.store(now.committed_bytes() < arena->mapped(), std::memory_order_relaxed);
@@ -159,7 +115,7 @@ void Session::State::take_background_plan(std::chrono::milliseconds wait) {
   note(1,
        "a further kind of iteration is planned: " + std::to_string((*made)->entries.size()) + " allocations");
   diverged_streak = settled_iterations = oversized_iterations = 0;
-  learning_over = known_plans.size() - first_active >= settings.max_plans;
+  if (known_plans.size() - first_active >= settings.max_plans) learner.close();
 }
 
 // The placement in use was taken since it is good enough; a search for a lower one goes on where that may

@@ -9,10 +9,8 @@
 #include <chrono>
 #include <deque>
 #include <exception>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +21,11 @@
 #include "session/budget/budget_keeper.h"
 #include "session/budget/peak_watch.h"
 #include "session/plans/plan_source.h"
+#include "session/recording/learner.h"
+#include "session/recording/recording.h"
 #include "session/report/session_facts.h"
 #include "session/session.h"
 #include "tracer/period_detector.h"
-#include "tracer/recorder.h"
 
 namespace stowage::plugin {
 
@@ -43,7 +42,7 @@ struct Session::State {
   std::atomic<allocator::PlannedAllocator*>& serving;
   std::atomic<allocator::PlannedAllocator*>& owner;
   FormerArenas& former;
-  std::atomic<tracer::Recorder*>& recording;
+  std::atomic<tracer::Recorder*>& recorder;
   WatchBit& forked;
   WatchBit& watch_period;
   WatchBit& history;
@@ -71,29 +70,19 @@ struct Session::State {
   // ---- the conductor's
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::unique_ptr<PlanSource> plans;
-  std::vector<std::shared_ptr<tracer::Recorder>> recorders;  ///< the last one is in use; others are empty
   std::vector<std::unique_ptr<allocator::PlannedAllocator>> planned;  ///< the last one may be in use
   RetirableArena* arena = nullptr;  ///< of planned.back(); null when there is none
   std::deque<Plan> known_plans;     ///< all that were ever used; never shrinks, the planner may be reading
   std::size_t first_active = 0;     ///< index in known_plans of the first plan in use
   MarkSource best_source = MarkSource::kPeriod;
   bool warned = false;
-  bool ops_observed = false;
-  std::uint64_t unlike_marks = 0;        ///< since the job last repeated itself
-  std::uint64_t marks_with_ops = 0;      ///< since they are observed
-  std::uint64_t all_marks_with_ops = 0;  ///< of this recording
-  std::uint64_t recorded_marks = 0;
   std::uint64_t optimizer_steps = 0;  ///< all that began
   std::uint32_t window_marks = 1;     ///< marks of the planned window
   std::uint64_t marks_since_window = 0;
-  // learning while planned
-  bool background = false;       ///< a further plan is being made
-  bool improving = false;        ///< a lower placement of the plan in use is being looked for
-  bool learning_over = false;    ///< no further plans: as many as allowed, or no memory for more
-  std::uint64_t learn_left = 0;  ///< iterations of light recording still to come
-  std::uint64_t learn_next = 0;  ///< how many the next divergence will turn on
-  std::uint32_t marks_in_iteration = 0;
-  std::uint32_t diverged_marks = 0;    ///< marks of the last iteration if it had misses, else 0
+  Recording recording;
+  Learner learner;
+  bool background = false;             ///< a further plan is being made
+  bool improving = false;              ///< a lower placement of the plan in use is being looked for
   std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark = 0;  ///< and at the last mark
   std::uint64_t diverged_streak = 0;
@@ -117,8 +106,6 @@ struct Session::State {
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
   std::uint64_t settling_marks = 0;  ///< iterations in a row for which the arena is not counted as a whole
   bool plan_left = false;            ///< part of the arena was given up for a request that did not fit
-  std::map<std::uint64_t, std::uint32_t> seen;  ///< kind of iteration → diverging ones recorded
-  std::set<std::uint64_t> planned_kinds;        ///< those that have a plan or are getting one
 
   SessionFacts facts;
 
@@ -192,10 +179,7 @@ struct Session::State {
   void exchange_arena();
   // session_recording.cc
   void start_recording();
-  void stop_recording();
   void recording_mark(MarkSource source);
-  bool has_ops(std::uint32_t period);
-  void stop_ops();
   void begin_planning();
   void planning_mark();
   bool adopt_cached_plan();
@@ -209,8 +193,7 @@ struct Session::State {
   void take_improved_plan();
   void take_background_plan(std::chrono::milliseconds wait);
   void begin_learning();
-  void learn(bool missed, std::uint32_t marks);
-  void consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);
+  void plan_beside(Trace trace);
   void back_to_recording();
 };
 

@@ -156,7 +156,7 @@ Status Session::save_trace(const std::string& path) const {
   const State& state = *state_;
   if (const std::shared_ptr<const Trace> trace = state.facts.trace())
     return stowage::save_trace(*trace, path);
-  if (tracer::Recorder* recorder = state.recording.load())
+  if (tracer::Recorder* recorder = state.recorder.load())
     return stowage::save_trace(recorder->snapshot(), path);
   return Error{ErrorCode::kNotFound,
                "nothing was recorded yet; enable Stowage and run some iterations first"};

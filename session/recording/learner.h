@@ -1,0 +1,54 @@
+// What is learned while a plan is followed: further kinds of iteration, such as an evaluation or a shorter
+// last batch.
+//
+// While iterations diverge their allocations are written down (no ops). A kind of iteration that was seen
+// diverging twice is worth a plan of its own beside the others.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "session/plans/windows.h"
+#include "session/recording/recording.h"
+
+namespace stowage::plugin {
+
+class Learner {
+ public:
+  explicit Learner(Recording& recording) : recording_(recording) {}
+
+  /// The job's first plan came: `kind` (windows.h) is the only kind of iteration that has one.
+  void know_only(std::uint64_t kind);
+  /// Plans are followed from now on: for a while each iteration is written down.
+  void begin();
+  /// No further kinds are learned, until begin().
+  void close() { closed_ = true; }
+  /// A mark inside an iteration, or the one that ends it.
+  void on_mark() { ++marks_in_iteration_; }
+  /// An iteration ended with the last mark. `missed`: it had requests off the plan; `planning`: a further
+  /// plan is being made. A trace to make a plan from, if the iteration before it was of a kind that is to get
+  /// one.
+  std::optional<Trace> on_iteration(bool missed, bool planning);
+  /// To be called after on_iteration(): stops the writing-down where it is not needed any more.
+  void rest(bool missed, bool planning);
+
+ private:
+  std::optional<Trace> consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after);
+
+  Recording& recording_;
+  bool closed_ = false;
+  bool wrote_ = false;         ///< the last iteration was written down, and the next one will be
+  std::uint64_t left_ = 0;     ///< iterations that are still to be written down
+  std::uint64_t next_ = 0;     ///< how many the next divergence will turn on
+  std::uint64_t written_ = 0;  ///< since the recorder was last empty
+  std::uint32_t marks_in_iteration_ = 0;
+  std::uint32_t diverged_marks_ = 0;             ///< marks of the last iteration if it had misses, else 0
+  std::map<std::uint64_t, std::uint32_t> seen_;  ///< kind of iteration → diverging ones that were considered
+  std::set<std::uint64_t> planned_kinds_;        ///< those that have a plan or are getting one
+};
+
+}  // namespace stowage::plugin

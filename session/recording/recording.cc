@@ -1,0 +1,89 @@
+#include "session/recording/recording.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "session/ports/observers.h"
+
+namespace stowage::plugin {
+namespace {
+
+// Of one recording. A job that repeats itself now and then, and never for long, is planned without ops after
+// that.
+constexpr std::uint64_t kMaxMarksWithOps = 32;
+// Marks that ops are still written down for where the job does not repeat itself any more: an evaluation now
+// and then shall not keep it from its plan.
+constexpr std::uint64_t kUnlikeMarksWithOps = 4;
+
+}  // namespace
+
+// A fresh recorder: one that slept would take for alive what was freed meanwhile.
+void Recording::start(bool device_is_empty) {
+  stop();
+  tracer::RecorderOptions options;
+  options.max_period_marks = kMaxPeriodMarks;
+  options.max_events = settings_.record_events;
+  options.from_first_allocation = recorders_.empty() && device_is_empty;
+  if (!recorders_.empty()) recorder().clear();
+  recorders_.push_back(std::make_shared<tracer::Recorder>(info_, options));
+  marks_ = 0;
+  all_marks_with_ops_ = 0;
+  hot_.store(&recorder(), std::memory_order_release);
+}
+
+void Recording::stop() {
+  stop_ops();
+  hot_.store(nullptr, std::memory_order_release);
+}
+
+void Recording::stop_ops() {
+  if (std::exchange(ops_observed_, false)) unobserve_ops(info_);
+}
+
+void Recording::forget() {
+  recorder().clear();
+  marks_ = 0;
+}
+
+bool Recording::on_mark(MarkSource source) {
+  if (!recorder().on_mark(source)) return false;
+  ++marks_;
+  return true;
+}
+
+Recording::Verdict Recording::judge(bool ops_wanted) {
+  if (has_ops(ops_wanted && settings_.record_ops)) return Verdict::kSteady;
+  if (ops_observed_ || marks_ < settings_.record_iterations) return Verdict::kGoOn;
+  return Verdict::kHopeless;
+}
+
+// True when the steady window is complete: its ops are there, or are not wanted.
+bool Recording::has_ops(bool wanted) {
+  if (ops_observed_) {
+    ++marks_with_ops_;
+    ++all_marks_with_ops_;
+  }
+  const std::uint32_t period = recorder().period_marks();
+  if (period == 0) {
+    if (++unlike_marks_ >= kUnlikeMarksWithOps) stop_ops();
+    return false;
+  }
+  unlike_marks_ = 0;
+  if (!wanted || (ops_observed_ && marks_with_ops_ >= period)) return true;
+  if (ops_observed_) return false;
+  if (all_marks_with_ops_ >= kMaxMarksWithOps) return true;
+  ops_observed_ = true;
+  marks_with_ops_ = 0;
+  observe_ops(recorders_.back(), info_);
+  return false;
+}
+
+Trace Recording::finish() {
+  stop_ops();
+  complete_ops(recorder(), info_);
+  return recorder().snapshot(tracer::Extent::kAll);
+}
+
+std::uint32_t Recording::window_marks() const { return std::max(1u, recorder().period_marks()); }
+
+}  // namespace stowage::plugin

@@ -1,0 +1,75 @@
+// The writing-down of a job: which recorder does it, whether ops are written down too, and what can be said
+// of the job so far.
+//
+// Ops are what recording costs: where kernels are short, as much as the job itself. So allocations alone tell
+// whether the job repeats itself, and once they do the next window's ops are written down too.
+//
+// Thread safety: the conductor's, but for the recorder that `hot` names, which any thread calls. Recorders
+// are emptied and kept, since late callers may still hold them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "session/settings/settings.h"
+#include "tracer/recorder.h"
+
+namespace stowage::plugin {
+
+class Recording {
+ public:
+  static constexpr std::uint32_t kMaxPeriodMarks = 8;  ///< longer windows are not looked for
+
+  /// `hot`: where the threads of the job find the recorder that is to hear of them; null while nothing is
+  /// written down.
+  Recording(std::atomic<tracer::Recorder*>& hot, const TraceInfo& info, const Settings& settings)
+      : hot_(hot), info_(info), settings_(settings) {}
+
+  /// Begins anew, with a recorder that knows of no earlier buffer. `device_is_empty`: nothing is allocated on
+  /// the device.
+  void start(bool device_is_empty);
+  /// Nothing is written down from now on. What was is kept until start().
+  void stop();
+  [[nodiscard]] bool is_on() const { return hot_.load(std::memory_order_relaxed) != nullptr; }
+  /// No ops are written down from now on.
+  void stop_ops();
+  /// What was written down does not count.
+  void forget();
+
+  /// An iteration ended. False: nothing was allocated in it, and the mark does not count.
+  bool on_mark(MarkSource source);
+  /// What the marks so far say.
+  enum class Verdict : std::uint8_t {
+    kGoOn,
+    kSteady,   ///< the last windows agree, and their ops are there or are not wanted
+    kHopeless  ///< no two iterations of as many as the settings allow agreed
+  };
+  /// To be asked once after each mark that counts. `ops_wanted`: as far as the settings want them, too.
+  Verdict judge(bool ops_wanted);
+  /// Ends the writing-down of ops, whose durations are completed, and gives all that is kept.
+  Trace finish();
+
+  /// Marks that counted, since start() or forget().
+  [[nodiscard]] std::uint64_t marks() const { return marks_; }
+  /// Marks of the steady window, at least 1.
+  [[nodiscard]] std::uint32_t window_marks() const;
+  /// The present recorder, or the last one. Requires: start() was called.
+  [[nodiscard]] tracer::Recorder& recorder() const { return *recorders_.back(); }
+
+ private:
+  bool has_ops(bool wanted);
+
+  std::atomic<tracer::Recorder*>& hot_;
+  const TraceInfo& info_;
+  const Settings& settings_;
+  std::vector<std::shared_ptr<tracer::Recorder>> recorders_;  ///< the last one is in use; others are empty
+  bool ops_observed_ = false;
+  std::uint64_t marks_ = 0;
+  std::uint64_t unlike_marks_ = 0;        ///< since the job last repeated itself
+  std::uint64_t marks_with_ops_ = 0;      ///< since they are observed
+  std::uint64_t all_marks_with_ops_ = 0;  ///< of this recording
+};
+
+}  // namespace stowage::plugin
