@@ -44,22 +44,20 @@ const char* to_string(SessionState state) {
   return "unknown";
 }
 
-Session::State::State(SessionHot& hot, DevicePort& device_port, const Settings& chosen,
+Session::State::State(SessionHot& hot_path, DevicePort& device_port, const Settings& chosen,
                       std::unique_ptr<PlanSource> source)
     : port(device_port),
       settings(chosen),
       info(device_port.describe()),
       budget(chosen.budget, device_port.ledger(), {info.device, info.device_index}, info.device_memory,
              std::chrono::milliseconds(chosen.plan_wait_ms)),
-      serving(hot.serving),
-      owner(hot.owner),
-      former(hot.former),
+      hot(hot_path),
       recorder(hot.recorder),
       forked(hot.forked),
       watch_period(hot.watch_period),
       history(hot.history),
-      thin(hot.thin),
       uses(hot.uses),
+      arena(hot, port, budget, settings.fault),
       plans(std::move(source)),
       recording(hot.recorder, info, settings),
       learner(recording) {}
@@ -83,17 +81,16 @@ Session::~Session() {
   State& state = *state_;
   if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
   if (state.uses.any_in_arena()) state.complete_frees();  // as native does before every allocation
-  allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire);
-  allocator::PlannedAllocator* const settling =
-      planned == nullptr ? state.settling.load(std::memory_order_acquire) : nullptr;
+  allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire);
+  allocator::PlannedAllocator* const settling = planned == nullptr ? state.arena.settling() : nullptr;
   if (planned == nullptr && settling == nullptr) return nullptr;
   if (state.uses.any_waiting() &&
       state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
     state.complete_frees();
-  if (planned != nullptr && state.thin.load(std::memory_order_relaxed))
+  if (planned != nullptr && state.hot.thin.load(std::memory_order_relaxed))
     state.make_room_for_arena(*planned, bytes, stream);
   void* const address = settling == nullptr ? planned->allocate(bytes, stream)
-                                            : state.allocate_settling(*settling, bytes, stream);
+                                            : state.arena.allocate_settling(*settling, bytes, stream);
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
@@ -107,7 +104,7 @@ Session::~Session() {
 [[gnu::noinline]] void Session::watch_period(Bytes bytes, StreamId stream) {
   State& state = *state_;
   Bytes live{0};
-  if (const allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
+  if (const allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {
     live = planned->live_bytes();
   } else if (const tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire)) {
     live = recorder->live();
@@ -127,9 +124,9 @@ void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
   if (recorder && state.budget.pending()) [[unlikely]]
     state.watch_peak(recorder->live());
-  if (allocator::PlannedAllocator* planned = state.serving.load(std::memory_order_acquire)) {
+  if (allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {
     const UpstreamUse use = state.port.upstream_use();
-    planned->set_outside_bytes(state.outside_bytes(use));
+    planned->set_outside_bytes(state.arena.outside_bytes(use));
     state.note_reserved(use.reserved);
   }
 }
@@ -162,12 +159,7 @@ bool Session::free(void* address) {
 }
 
 allocator::PlannedAllocator* Session::owner_of(const void* address) const noexcept {
-  return state_->owner_of(address);
-}
-
-allocator::PlannedAllocator* Session::State::owner_of(const void* address) const noexcept {
-  allocator::PlannedAllocator* now = owner.load(std::memory_order_acquire);
-  return now != nullptr && now->owns(address) ? now : former.find(address);
+  return state_->arena.owner_of(address);
 }
 
 bool Session::owns(const void* address) const noexcept { return owner_of(address) != nullptr; }
@@ -202,7 +194,7 @@ void Session::on_mark(MarkSource source) {
 void Session::State::end_early_step() {
   if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
   part_state(/*begins=*/false);
-  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) resume_serving();
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) arena.resume();
 }
 
 void Session::State::leave() {
@@ -214,7 +206,7 @@ void Session::State::mark(MarkSource source) {
   const SessionState now = state.load(std::memory_order_relaxed);
   if (now == SessionState::kOff) {
     complete_frees();
-    return give_back_arena();
+    return arena.give_back();
   }
   if (rank(source) < rank(best_source)) return;
   if (rank(source) > rank(best_source)) {
@@ -260,7 +252,7 @@ void Session::State::begin_early_step() {
   const bool early = now == SessionState::kRecording ? first_steps || recording.marks() < kStepsWithNewState
                                                      : first_steps && now == SessionState::kPlanned;
   if (!early) return;
-  pause_serving();
+  arena.pause();
   part_state(/*begins=*/true);
   in_early_step.store(true, std::memory_order_release);
 }
@@ -278,7 +270,7 @@ bool Session::expects_lasting() const noexcept {
 // ---- the end
 
 void Session::State::turn_off(const std::string& reason, bool loud) {
-  pause_serving();
+  arena.pause();
   watch_period.store(false, std::memory_order_relaxed);
   recording.stop();
   if (plans) plans->cancel();
@@ -290,7 +282,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (!loud) return;
   if (rescues) return begin_rescuing(reason);
   try {
-    give_back_arena();
+    arena.give_back();
     port.stay_out();
   } catch (const std::exception& error) {
     note(1, std::string("upstream's cache was not released: ") + error.what());
@@ -300,8 +292,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
 bool Session::needs_marks() const noexcept {
   const State& state = *state_;
   return state.state.load(std::memory_order_acquire) != SessionState::kOff ||
-         ((state.owner.load(std::memory_order_acquire) != nullptr || state.former.any()) &&
-          !state.forked.load(std::memory_order_relaxed));
+         ((state.arena.exists() || state.hot.former.any()) && !state.forked.load(std::memory_order_relaxed));
 }
 
 void Session::State::fail(const Error& error) { turn_off(error.message, true); }
@@ -324,8 +315,7 @@ void Session::after_fork() noexcept {
   state_->forked.store(true, std::memory_order_relaxed);
   state_->budget.after_fork();
   state_->watch_period.store(false, std::memory_order_relaxed);
-  state_->serving.store(nullptr, std::memory_order_relaxed);
-  state_->settling.store(nullptr, std::memory_order_relaxed);
+  state_->arena.after_fork();
   state_->recorder.store(nullptr, std::memory_order_relaxed);
   state_->state.store(SessionState::kOff, std::memory_order_relaxed);
 }

@@ -77,7 +77,7 @@ bool Session::State::mark_under_budget(MarkSource source) {
   if (budget.on()) port.even_out(evicted, now == SessionState::kPlanned);
   if (now == SessionState::kRescuing || (evicted && now == SessionState::kRecording)) note_before();
   if (!evicted || now != SessionState::kRecording) return evicted;
-  give_back_arena();
+  arena.give_back();
   recording.stop_ops();
   recording.forget();
   if (++evicting_marks >= kEvictingMarks) begin_rescuing({});
@@ -86,7 +86,7 @@ bool Session::State::mark_under_budget(MarkSource source) {
 
 // With a `reason`, for good.
 void Session::State::begin_rescuing(const std::string& reason) {
-  pause_serving();
+  arena.pause();
   recording.stop();
   budget.resume();
   budget.schedule().hold(false);
@@ -98,7 +98,7 @@ void Session::State::begin_rescuing(const std::string& reason) {
 }
 
 void Session::State::rescuing_mark(bool evicted) {
-  give_back_arena();
+  arena.give_back();
   calm_marks = evicted ? 0 : calm_marks + 1;
   const PlannedBudget& schedule = budget.schedule();
   if (calm_marks < (schedule.is_steady() ? 1 : kCalmMarks)) return;

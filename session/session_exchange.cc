@@ -32,9 +32,9 @@ std::vector<Plan> Session::State::active_plans() const {
 void Session::State::watch_outstayed(bool clean, Bytes reserved) {
   if (clean) reserved_clean = reserved;
   const auto in_use = static_cast<std::size_t>(allocator::Miss::kSlotInUse);
-  if (!outstayed.is_due(planned.back()->counts().misses[in_use]) || !may_exchange()) return;
-  const Bytes pinned = planned.back()->pinned_bytes(places_of_crossing(active_plans()));
-  const Bytes needed = std::max(reserved_clean, arena->mapped() + outside_bytes(port.upstream_use()));
+  if (!outstayed.is_due(arena.allocator().counts().misses[in_use]) || !may_exchange()) return;
+  const Bytes pinned = arena.allocator().pinned_bytes(places_of_crossing(active_plans()));
+  const Bytes needed = std::max(reserved_clean, arena.mapped() + arena.outside_bytes(port.upstream_use()));
   const std::optional<Bytes> most = most_reserved();
   if (most && needed + pinned > std::max(*most, reserved)) {
     return note(2, "tensors that outstay their places pin " + std::to_string(pinned.value()) +
@@ -50,14 +50,14 @@ bool Session::State::may_exchange() const {
 
 void Session::State::exchange_arena() {
   const std::vector<Plan> active = active_plans();
-  pause_serving();
-  const bool parted = shut_out(*planned.back()) && part_with_arena();
-  if (!parted && !planned.back()->replace_plans(active)) return back_to_recording();
-  if (parted && !map_for(active)) return back_to_recording();
+  arena.pause();
+  const bool parted = arena.shut_out() && arena.part_with();
+  if (!parted && !arena.allocator().replace_plans(active)) return back_to_recording();
+  if (parted && !arena.map_for(active)) return back_to_recording();
   release_upstream();  // what it served in the arena's stead
   begin_learning();
   settled_iterations = kIterationsOfOldTensors;
-  resume_serving();
+  arena.resume();
   if (parted) note(1, "tensors outstay their places: the plan goes on in a new arena");
 }
 

@@ -19,7 +19,7 @@ bool Session::record_stream(void* address, StreamId stream) {
 // Before the block is free: afterwards its address may be another's.
 void Session::State::tell_of_free(void* address, bool completed) {
   if (!history.load(std::memory_order_relaxed)) return;
-  const std::optional<allocator::ArenaBlock> block = owner_of(address)->block_at(address);
+  const std::optional<allocator::ArenaBlock> block = arena.owner_of(address)->block_at(address);
   if (!block) return;
   port.on_block(BlockEvent::kFreeRequested, address, block->requested, block->stream);
   if (completed) port.on_block(BlockEvent::kFreeCompleted, address, block->requested, block->stream);
@@ -31,7 +31,7 @@ void Session::State::free_later(void* address, bool in_arena, const std::vector<
   StreamUses::Waiting waiting{address, in_arena, {}};
   for (const StreamId stream : streams) waiting.fences.push_back({stream, port.record_fence(stream)});
   if (in_arena) {
-    allocator::PlannedAllocator* const whose = owner_of(address);
+    allocator::PlannedAllocator* const whose = arena.owner_of(address);
     whose->hold(address);
     whose->free(address);
   }
@@ -53,7 +53,7 @@ void Session::State::complete_frees() {
     if (!done.in_arena) continue;
     if (history.load(std::memory_order_relaxed))
       port.on_block(BlockEvent::kFreeCompleted, done.address, Bytes(0), StreamId(0));
-    owner_of(done.address)->release(done.address);
+    arena.owner_of(done.address)->release(done.address);
   }
 }
 

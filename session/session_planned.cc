@@ -26,8 +26,8 @@ void Session::State::planned_mark(MarkSource source) {
   const bool schedule_left = scheduled.load(std::memory_order_relaxed) && !budget.schedule().follows();
   if (plan_left || schedule_left) return back_to_recording();
   if (!settle()) return;
-  shrink_former();
-  allocator::PlannedAllocator& now = *planned.back();
+  arena.shrink_former();
+  allocator::PlannedAllocator& now = arena.allocator();
   const allocator::ServeCounts before = now.counts();
   if (requests(before) == requests_at_mark)
     return;  // nothing was allocated: no mark to the recorder, none here
@@ -36,7 +36,7 @@ void Session::State::planned_mark(MarkSource source) {
   if (recording.is_on()) recording.recorder().on_mark(source);
   learner.on_mark();
   const UpstreamUse use = port.upstream_use();
-  const Bytes outside = outside_bytes(use);
+  const Bytes outside = arena.outside_bytes(use);
   now.set_outside_bytes(outside);
   note_reserved(use.reserved);
   if (now.counts().iterations == before.iterations) return;
@@ -45,12 +45,12 @@ void Session::State::planned_mark(MarkSource source) {
 }
 
 void Session::State::end_iteration() {
-  const allocator::ServeCounts counts = planned.back()->counts();
+  const allocator::ServeCounts counts = arena.allocator().counts();
   const std::uint64_t made = requests(counts) - requests_before;
   const std::uint64_t missed = counts.last_iteration_misses;
   requests_before = requests(counts);
   if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
-    planned.back()->reset_peak();
+    arena.allocator().reset_peak();
     reserved_after.store(0, std::memory_order_relaxed);
     note_reserved(port.upstream_use().reserved);
   }
@@ -58,7 +58,7 @@ void Session::State::end_iteration() {
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");
   // Where the arena went without memory, upstream may be what has it now.
-  if (missed != 0 && planned.back()->committed_bytes() < arena->mapped()) release_upstream();
+  if (missed != 0 && arena.lacks_memory()) release_upstream();
   if (is_strained(missed == 0)) return back_to_recording();
   const Bytes reserved(reserved_in_iteration.load(std::memory_order_relaxed));
   if (leave_oversized(missed == 0)) return;
@@ -81,7 +81,7 @@ void Session::State::begin_learning() {
   arena_lacks = false;
   outstayed.restart();
   diverged_streak = requests_at_mark = 0;
-  requests_before = requests_at_mark = requests(planned.back()->counts());
+  requests_before = requests_at_mark = requests(arena.allocator().counts());
 }
 
 void Session::State::plan_beside(Trace trace) {
@@ -98,18 +98,18 @@ void Session::State::plan_beside(Trace trace) {
 }
 
 void Session::State::take_background_plan(std::chrono::milliseconds wait) {
-  if (!background || settling.load(std::memory_order_relaxed) != nullptr) return;
+  if (!background || arena.settles()) return;
   std::optional<Result<Plan>> made = plans->poll(wait);
   if (!made) return;
   background = false;
-  allocator::PlannedAllocator& now = *planned.back();
+  allocator::PlannedAllocator& now = arena.allocator();
   if (!made->ok()) return note(1, "no plan for a further kind of iteration: " + made->error().message);
   if (Status added = now.add_plan(**made); !added) {
     note(1, "no room for a further plan: " + added.error().message);
     learner.close();
     return;
   }
-  thin.store(now.committed_bytes() < arena->mapped(), std::memory_order_relaxed);
+  arena.watch_memory(arena.lacks_memory());
   known_plans.push_back(**made);
   facts.add_plan(**made, /*first=*/false);
   note(1,
@@ -139,23 +139,24 @@ void Session::State::take_improved_plan() {
   improving = false;
   const Plan& now = known_plans.back();
   if (!made->ok() || known_plans.size() - first_active != 1 || !port.may_wait()) return;
-  if (planned.back()->arena().mapped() <= allocator::round_up_to((*made)->height, port.arena_page())) return;
-  if ((*made)->height >= now.height || !planned.back()->replace_plans({**made})) return;
+  if (arena.allocator().arena().mapped() <= allocator::round_up_to((*made)->height, port.arena_page()))
+    return;
+  if ((*made)->height >= now.height || !arena.allocator().replace_plans({**made})) return;
   known_plans.push_back(**made);
   first_active = known_plans.size() - 1;
   facts.add_plan(**made, /*first=*/true);
-  planned.back()->decommit_idle(Offset((*made)->height.value()));
-  thin.store(true, std::memory_order_relaxed);
+  arena.allocator().decommit_idle(Offset((*made)->height.value()));
+  arena.watch_memory(true);
   settled_iterations = 0;
   note(1, "a lower placement is used: " + std::to_string((*made)->height.value()) + " bytes");
 }
 
 void Session::State::back_to_recording() {
-  pause_serving();
+  arena.pause();
   if (plans) plans->cancel();
   background = improving = false;
-  if (!planned.empty()) shut_out(*planned.back());
-  if (budget.on() && owner.load() != nullptr) give_up_free_parts();
+  if (arena.exists()) arena.shut_out();
+  if (budget.on() && arena.exists()) arena.give_up_free_parts();
   const std::uint64_t times = facts.count_replan();
   if (times > settings.max_replans) {
     return turn_off("the job left its plan for the " + std::to_string(times) + ". time", true);
@@ -165,7 +166,7 @@ void Session::State::back_to_recording() {
   budget.schedule().hold(false);
   if (scheduled.exchange(false) && !budget.schedule().is_steady()) budget.schedule().stop();
   state.store(SessionState::kRecording, std::memory_order_release);
-  if (!budget.on()) give_back_arena();
+  if (!budget.on()) arena.give_back();
   start_recording();
 }
 

@@ -20,7 +20,7 @@ void Session::State::start_recording() {
 }
 
 void Session::State::recording_mark(MarkSource source) {
-  give_back_arena();
+  arena.give_back();
   if (!recording.on_mark(source)) return;
   unreleasable.store(0, std::memory_order_relaxed);  // pages that were partly in use may be free by now
   note_before();
@@ -110,7 +110,7 @@ void Session::State::adopt(Plan plan) {
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
   release_upstream();
   if (refuse_plan(plan) || refuse_oversized(plan)) return;
-  if (Status served = serve(plan); !served) return fail(served.error());
+  if (Status served = arena.serve(plan); !served) return fail(served.error());
   known_plans.push_back(plan);
   first_active = known_plans.size() - 1;
   lasting_first.reset();
@@ -121,7 +121,7 @@ void Session::State::adopt(Plan plan) {
   facts.add_plan(plan, /*first=*/true);
   plan_left = false;
   state.store(SessionState::kPlanned, std::memory_order_release);
-  resume_serving();
+  arena.resume();
   rest_under_plan();
   begin_improving(plan);
   note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +

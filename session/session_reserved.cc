@@ -41,18 +41,13 @@ Bytes handed_on(const Plan& plan) {
 }  // namespace
 
 void Session::State::note_reserved(Bytes upstream_reserved) {
-  if (owner.load(std::memory_order_acquire) == nullptr) return;
+  if (!arena.exists()) return;
   const std::uint64_t sum = held(upstream_reserved).value();
   for (std::atomic<std::uint64_t>* highest : {&reserved_after, &reserved_in_iteration}) {
     std::uint64_t before = highest->load(std::memory_order_relaxed);
     while (before < sum && !highest->compare_exchange_weak(before, sum)) {
     }
   }
-}
-
-// What tensors hold outside the arena.
-Bytes Session::State::outside_bytes(const UpstreamUse& use) const {
-  return former.any() ? use.allocated + former.live() : use.allocated;
 }
 
 // What a job keeps from some iteration on (a copy of its weights, averages of them) it would need without a
@@ -82,7 +77,7 @@ void Session::State::note_modelled(const Trace& trace) {
 std::optional<Bytes> Session::State::most_reserved() {
   if (budget.on() || from_cache || port.upstream_use().peak_reserved.value() == 0) return std::nullopt;
   const std::optional<Bytes> exact = port.peak_together();
-  const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
+  const allocator::PlannedAllocator* const now = hot.owner.load(std::memory_order_acquire);
   const Bytes live_seen = now == nullptr ? Bytes(0) : exact.value_or(now->peak_bytes());
   const Bytes need = facts.need(live_seen, Bytes(lasting_more.load(std::memory_order_relaxed)));
   const Bytes page = port.arena_page();
@@ -101,7 +96,7 @@ Bytes Session::State::tolerated(Bytes most) const {
 bool Session::State::refuse_oversized(const Plan& plan) {
   const std::optional<Bytes> most = most_reserved();
   if (!most) return false;
-  const Bytes held = outside_bytes(port.upstream_use());
+  const Bytes held = arena.outside_bytes(port.upstream_use());
   const Bytes stays = held - std::min(held, handed_on(plan));
   const Bytes sum = allocator::round_up_to(plan.height, port.arena_page()) + stays;
   if (sum <= tolerated(*most)) return false;

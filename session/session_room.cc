@@ -25,10 +25,7 @@ Bytes cached(const UpstreamUse& use) { return use.reserved - std::min(use.reserv
 }  // namespace
 
 // By arenas and upstream together.
-Bytes Session::State::held(Bytes upstream_reserved) {
-  const allocator::PlannedAllocator* const now = owner.load(std::memory_order_acquire);
-  return former.committed() + (now != nullptr ? now->committed_bytes() : Bytes(0)) + upstream_reserved;
-}
+Bytes Session::State::held(Bytes upstream_reserved) { return arena.committed_bytes() + upstream_reserved; }
 
 // The rule for most requests, with what was allowed last time: it hardly ever falls.
 bool Session::State::fits(Bytes more, const UpstreamUse& use) {
@@ -106,12 +103,12 @@ void Session::State::keep_peak_low(Bytes bytes) {
 
 // Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.
 void Session::State::give_up_idle(Bytes wanted) {
-  allocator::PlannedAllocator& now = *planned.back();
+  allocator::PlannedAllocator& now = arena.allocator();
   if (now.committed_bytes() <= now.live_bytes()) return;
   const Bytes share(now.committed_bytes().value() / (arena_made_way() ? 1 : kFirstShare));
   const Bytes gone = now.decommit_idle(Offset(0), std::max(wanted, share));
   if (gone.value() == 0) return;
-  thin.store(true, std::memory_order_relaxed);
+  arena.watch_memory(true);
   ++arena_gaps;
   note(2, "the arena gave " + std::to_string(gone.value()) + " bytes back to make room off the plan");
 }
@@ -119,21 +116,21 @@ void Session::State::give_up_idle(Bytes wanted) {
 void Session::before_upstream_alloc(Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (state.port.commits_on_touch()) return;
-  if (state.serving.load(std::memory_order_acquire) == nullptr) return state.keep_peak_low(bytes);
+  if (state.hot.serving.load(std::memory_order_acquire) == nullptr) return state.keep_peak_low(bytes);
   state.conduct([&] {
-    if (state.serving.load() != nullptr) state.make_room_for_upstream(bytes, stream);
+    if (state.hot.serving.load() != nullptr) state.make_room_for_upstream(bytes, stream);
   });
 }
 
 // At an iteration's end: memory has passed to and fro in so many of the last iterations that the job is
 // better off without its plan.
 bool Session::State::is_strained(bool clean) {
-  const Bytes committed = planned.back()->committed_bytes();
+  const Bytes committed = arena.allocator().committed_bytes();
   const std::uint64_t gaps = arena_gaps.load(std::memory_order_relaxed);
   const bool gave = gaps_before.exchange(gaps) != gaps;
-  planned.back()->hold_back(false);
-  arena_lacks = (gave || arena_lacks) && committed < arena->mapped();
-  if (clean && committed == committed_before) thin.store(false, std::memory_order_relaxed);
+  arena.allocator().hold_back(false);
+  arena_lacks = (gave || arena_lacks) && committed < arena.mapped();
+  if (clean && committed == committed_before) arena.watch_memory(false);
   committed_before = committed;
   strain = gave ? strain + kStrainOfGap : strain - std::min<std::uint64_t>(strain, 1);
   if (strain < kMostStrain) return false;

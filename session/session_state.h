@@ -14,10 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "allocator/planned_allocator.h"
-#include "session/arena/charged_parts.h"
 #include "session/arena/outstayed_watch.h"
-#include "session/arena/retirable_arena.h"
+#include "session/arena/served_arena.h"
 #include "session/budget/budget_keeper.h"
 #include "session/budget/peak_watch.h"
 #include "session/plans/plan_source.h"
@@ -30,7 +28,8 @@
 namespace stowage::plugin {
 
 struct Session::State {
-  State(SessionHot& hot, DevicePort& device_port, const Settings& chosen, std::unique_ptr<PlanSource> source);
+  State(SessionHot& hot_path, DevicePort& device_port, const Settings& chosen,
+        std::unique_ptr<PlanSource> source);
 
   // ---- fixed
   DevicePort& port;
@@ -38,23 +37,17 @@ struct Session::State {
   const TraceInfo info;
   BudgetKeeper budget;
 
-  // ---- hot path (session_hot.h)
-  std::atomic<allocator::PlannedAllocator*>& serving;
-  std::atomic<allocator::PlannedAllocator*>& owner;
-  FormerArenas& former;
+  // ---- hot path
+  SessionHot& hot;
   std::atomic<tracer::Recorder*>& recorder;
   WatchBit& forked;
   WatchBit& watch_period;
   WatchBit& history;
-  WatchBit& thin;
   StreamUses& uses;
 
   // ---- other shared data
+  ServedArena arena;
   std::atomic<SessionState> state{SessionState::kRecording};
-  /// Instead of `serving`, while the budget has not room for all of the arena yet: an address is handed out
-  /// where the ledger can count it.
-  std::atomic<allocator::PlannedAllocator*> settling{nullptr};
-  ChargedParts parts;  ///< of the arena
   std::atomic<bool> scheduled{
       false};  ///< the plan, or the one being made, is for iterations under a schedule
   std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state
@@ -70,10 +63,8 @@ struct Session::State {
   // ---- the conductor's
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   std::unique_ptr<PlanSource> plans;
-  std::vector<std::unique_ptr<allocator::PlannedAllocator>> planned;  ///< the last one may be in use
-  RetirableArena* arena = nullptr;  ///< of planned.back(); null when there is none
-  std::deque<Plan> known_plans;     ///< all that were ever used; never shrinks, the planner may be reading
-  std::size_t first_active = 0;     ///< index in known_plans of the first plan in use
+  std::deque<Plan> known_plans;  ///< all that were ever used; never shrinks, the planner may be reading
+  std::size_t first_active = 0;  ///< index in known_plans of the first plan in use
   MarkSource best_source = MarkSource::kPeriod;
   bool warned = false;
   std::uint64_t optimizer_steps = 0;  ///< all that began
@@ -94,7 +85,6 @@ struct Session::State {
   Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
   std::atomic<bool> arena_lacks{false};       ///< since it made way, and when the last iteration ended
   OutstayedWatch outstayed;
-  std::uint64_t marks_let_pass = 0;            ///< since former arenas gave memory back
   std::optional<Bytes> lasting_first;          ///< least that lived outside the arena when an iteration ended
   std::atomic<std::uint64_t> lasting_more{0};  ///< bytes that live there now beyond that
   Bytes reserved_clean{0};                     ///< by arena and upstream in the last iteration without a miss
@@ -104,7 +94,6 @@ struct Session::State {
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
-  std::uint64_t settling_marks = 0;  ///< iterations in a row for which the arena is not counted as a whole
   bool plan_left = false;            ///< part of the arena was given up for a request that did not fit
 
   SessionFacts facts;
@@ -112,7 +101,6 @@ struct Session::State {
   // session.cc
   void turn_off(const std::string& reason, bool loud);
   void fail(const Error& error);
-  [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
   /// Runs `work` as the conductor; a failure turns the session off. Defined below.
   template <class Work>
   void conduct(Work work);
@@ -133,26 +121,15 @@ struct Session::State {
   bool refuse_plan(const Plan& plan);
   void refuse_arena(Bytes arena_bytes, Bytes excess);
   // session_arena.cc
-  Status serve(const Plan& plan);
-  Status map_for(const std::vector<Plan>& plans_of_job);
-  void pause_serving();
-  void resume_serving();
-  void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   bool settle();
+  void leave_unsettled();
   bool grow_budget();
   void rest_under_plan();
   [[nodiscard]] bool evicts_under_plan() const;
-  Bytes give_up_free_parts();
   bool give_up_free_arena();
-  void give_back_arena();
   void give_back_unused();
-  void shrink_former();
-  bool shut_out(allocator::PlannedAllocator& old);
-  void give_back_idle();
-  bool part_with_arena();
   // session_reserved.cc
   void note_reserved(Bytes upstream_reserved);
-  [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
   void note_lasting(Bytes outside);
   void note_modelled(const Trace& trace);
   std::optional<Bytes> most_reserved();

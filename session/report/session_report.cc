@@ -89,25 +89,20 @@ SessionState Session::state() const { return state_->state.load(std::memory_orde
 
 const TraceInfo& Session::info() const { return state_->info; }
 
-Bytes Session::arena_bytes() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  return (owner == nullptr ? Bytes(0) : owner->committed_bytes()) + state_->former.committed();
-}
+Bytes Session::arena_bytes() const { return state_->arena.committed_bytes(); }
 
 Bytes Session::arena_live_bytes() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
-  if (state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
-  return (owner == nullptr ? Bytes(0) : owner->live_bytes()) + state_->former.live();
+  return state_->forked.load(std::memory_order_relaxed) ? Bytes(0) : state_->arena.live_bytes();
 }
 
 Bytes Session::peak_bytes() const {
-  const allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  const allocator::PlannedAllocator* owner = state_->hot.owner.load(std::memory_order_acquire);
   const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
   return readable ? owner->peak_bytes() : Bytes(0);
 }
 
 void Session::reset_peak() {
-  allocator::PlannedAllocator* owner = state_->owner.load(std::memory_order_acquire);
+  allocator::PlannedAllocator* owner = state_->hot.owner.load(std::memory_order_acquire);
   if (owner != nullptr && !state_->forked.load(std::memory_order_relaxed)) owner->reset_peak();
 }
 
@@ -144,7 +139,7 @@ std::string Session::report_json() const {
   json["arena_bytes"] = arena_bytes().value();
   json["arena_live_bytes"] = arena_live_bytes().value();
   json["plans"] = plans_json(facts);
-  const allocator::PlannedAllocator* owner = state.owner.load();
+  const allocator::PlannedAllocator* owner = state.hot.owner.load();
   add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
   json["upstream_allocated_bytes"] = use.allocated.value();
   json["upstream_reserved_bytes"] = use.reserved.value();

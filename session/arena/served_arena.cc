@@ -1,0 +1,188 @@
+#include "session/arena/served_arena.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "allocator/backend.h"
+#include "allocator/stream_regions.h"
+
+namespace stowage::plugin {
+
+// ---- what there is
+
+allocator::PlannedAllocator* ServedArena::owner_of(const void* address) const noexcept {
+  allocator::PlannedAllocator* const now = hot_.owner.load(std::memory_order_acquire);
+  return now != nullptr && now->owns(address) ? now : hot_.former.find(address);
+}
+
+Bytes ServedArena::committed_bytes() const {
+  const allocator::PlannedAllocator* const now = hot_.owner.load(std::memory_order_acquire);
+  return (now == nullptr ? Bytes(0) : now->committed_bytes()) + hot_.former.committed();
+}
+
+Bytes ServedArena::live_bytes() const {
+  const allocator::PlannedAllocator* const now = hot_.owner.load(std::memory_order_acquire);
+  return (now == nullptr ? Bytes(0) : now->live_bytes()) + hot_.former.live();
+}
+
+Bytes ServedArena::outside_bytes(const UpstreamUse& use) const {
+  return hot_.former.any() ? use.allocated + hot_.former.live() : use.allocated;
+}
+
+// ---- mapping and serving
+
+Status ServedArena::serve(const Plan& plan) {
+  if (exists()) {
+    if (budget_.on() && parts_.add_all()) {
+      const bool taken = static_cast<bool>(allocator().replace_plans({plan}));
+      parts_.begin(*arena_);  // it may have grown even for a plan that it cannot take
+      if (taken) return {};
+    }
+    give_back();
+    if (exists() && !part_with())
+      return Error{ErrorCode::kOutOfMemory,
+                   "the arena cannot be exchanged while tensors of the old plan live in it"};
+  }
+  return map_for({plan});
+}
+
+Status ServedArena::map_for(const std::vector<Plan>& plans) {
+  if (Status apart = allocator::StreamRegions().admit(plans); !apart) return apart;
+  if (fault_ == Fault::kArena)
+    return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
+  Bytes height{0};
+  for (const Plan& plan : plans) height = std::max(height, plan.height);
+  Result<std::unique_ptr<RetirableArena>> retirable = map_retirable(height);
+  if (!retirable) return retirable.error();
+  arena_ = retirable->get();
+  parts_.begin(*arena_);
+  allocators_.push_back(
+      std::make_unique<allocator::PlannedAllocator>(std::move(*retirable), plans, port_.arena_counters()));
+  allocator().set_outside_bytes(outside_bytes(port_.upstream_use()));
+  watch_memory(arena_->committed() < arena_->mapped());
+  hot_.owner.store(&allocator(), std::memory_order_release);
+  return {};
+}
+
+// Memory comes as the job uses it, while upstream's goes: never both at once. Under a budget the bytes are
+// counted before they are mapped; none, where there is no room yet and none are taken yet.
+Result<std::unique_ptr<RetirableArena>> ServedArena::map_retirable(Bytes height) {
+  const bool on_use = !budget_.on() && !port_.commits_on_touch();
+  Ledger* const ledger = port_.ledger();
+  const Bytes whole = allocator::round_up_to(height, port_.arena_page());
+  const Bytes charged = ledger == nullptr || ledger->try_take_arena(whole) ? whole : Bytes(0);
+  if (charged.value() == 0 && !port_.commits_on_touch())
+    return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
+  Result<std::unique_ptr<allocator::Arena>> mapped =
+      port_.map_arena(height, on_use ? allocator::Backing::kOnUse : allocator::Backing::kNow);
+  const bool as_counted = mapped.ok() && (*mapped)->mapped() == whole;
+  if (!as_counted && ledger != nullptr) ledger->give_arena(charged);
+  if (!mapped.ok()) return mapped.error();
+  if (!as_counted && ledger != nullptr)
+    return Error{ErrorCode::kInternal,
+                 "the arena was mapped in other pages than the device's; please report this"};
+  const Bytes counted = ledger == nullptr ? charged : std::min(charged, (*mapped)->committed());
+  if (ledger != nullptr) ledger->give_arena(charged - counted);
+  return std::make_unique<RetirableArena>(std::move(*mapped), ledger, port_.arena_page(), counted);
+}
+
+void ServedArena::pause() {
+  hot_.serving.store(nullptr, std::memory_order_release);
+  settling_.store(nullptr, std::memory_order_release);
+}
+
+void ServedArena::resume() {
+  const bool whole = arena_->charged() >= arena_->committed() || port_.ledger() == nullptr;
+  settling_marks_ = 0;
+  (whole ? hot_.serving : settling_).store(&allocator(), std::memory_order_release);
+}
+
+bool ServedArena::shut_out() { return static_cast<bool>(allocator().replace_plans({})); }
+
+// ---- settling
+
+void* ServedArena::allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
+  void* const address = now.allocate(bytes, stream);
+  if (address == nullptr) return nullptr;
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<std::byte*>(address) - static_cast<std::byte*>(arena_->base()));
+  if (parts_.add(offset, round_up(bytes))) return address;
+  port_.release_upstream_cache();
+  if (parts_.add(offset, round_up(bytes))) return address;
+  now.refuse(address);
+  return nullptr;
+}
+
+bool ServedArena::count_whole() {
+  if (!parts_.add_all()) return false;
+  settling_marks_ = 0;
+  settling_.store(nullptr, std::memory_order_release);
+  hot_.serving.store(&allocator(), std::memory_order_release);
+  return true;
+}
+
+void ServedArena::settle_again() {
+  allocator::PlannedAllocator* const now = hot_.serving.load(std::memory_order_relaxed);
+  if (now == nullptr) return;
+  settling_.store(now, std::memory_order_release);
+  hot_.serving.store(nullptr, std::memory_order_release);
+}
+
+// ---- giving back
+
+Bytes ServedArena::give_up_free_parts() {
+  Bytes freed{0};
+  allocator().visit_free(mapped(), [&](std::uint64_t begin, std::uint64_t end) {
+    const Bytes gone = port_.decommit(static_cast<std::byte*>(arena_->base()) + begin, Bytes(end - begin));
+    if (gone.value() != 0) freed += parts_.forget(begin, end);
+  });
+  parts_.give(freed);
+  return freed;
+}
+
+void ServedArena::give_back() {
+  if (hot_.former.any() && port_.may_wait() && !hot_.uses.any_waiting()) hot_.former.shrink();
+  if (!exists() || hot_.serving.load(std::memory_order_relaxed) != nullptr || hot_.uses.any_waiting()) return;
+  if (settles() || !port_.may_wait() || !shut_out()) return;
+  if (allocator().live_bytes().value() != 0) return give_back_idle();
+  hot_.owner.store(nullptr, std::memory_order_release);  // before the addresses can become somebody else's
+  arena_->retire();
+  arena_ = nullptr;
+}
+
+// Under a budget the host's parts are counted one by one, and go back in give_up_free_parts().
+void ServedArena::give_back_idle() {
+  if (budget_.on() && port_.commits_on_touch()) return;
+  allocator().decommit_idle();
+  watch_memory(true);
+}
+
+// Under a budget a former arena is counted by its blocks from then on, which only memory that is committed on
+// touch allows.
+bool ServedArena::part_with() {
+  if (!port_.may_wait()) return false;
+  if (budget_.on()) {
+    if (!port_.commits_on_touch() || settles()) return false;
+    give_up_free_parts();
+  }
+  if (!hot_.former.add(allocator(), *arena_)) return false;
+  hot_.owner.store(nullptr, std::memory_order_release);
+  arena_ = nullptr;
+  hot_.former.shrink();
+  return true;
+}
+
+void ServedArena::shrink_former() {
+  constexpr std::uint64_t kMarksLetPass = 8;
+  if (!hot_.former.any() || !port_.may_wait()) return;
+  if (hot_.uses.any_waiting() && ++marks_let_pass_ < kMarksLetPass) return;
+  marks_let_pass_ = 0;
+  hot_.former.shrink();
+}
+
+void ServedArena::after_fork() noexcept {
+  hot_.serving.store(nullptr, std::memory_order_relaxed);
+  settling_.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace stowage::plugin

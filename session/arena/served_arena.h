@@ -1,0 +1,116 @@
+// The arena that plans are served from: its memory, the allocator on top of it, former arenas in which
+// tensors still live, and how it finds room under a budget.
+//
+// At a switch upstream still holds what the last iteration left, for which the arena has places too. Where
+// the budget has no room for both, the arena *settles*: it is counted bit by bit, as the job comes to use it
+// (charged_parts.h). Within an iteration or two upstream's part is gone and the arena is counted as a whole.
+//
+// Thread safety: const members and allocate_settling() from any thread; the rest is the conductor's. The hot
+// path has bare pointers to allocators (session_hot.h), so those are kept for good.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "allocator/planned_allocator.h"
+#include "session/arena/charged_parts.h"
+#include "session/arena/retirable_arena.h"
+#include "session/budget/budget_keeper.h"
+#include "session/ports/device_port.h"
+#include "session/session_hot.h"
+#include "session/settings/settings.h"
+
+namespace stowage::plugin {
+
+class ServedArena {
+ public:
+  /// `hot`, `port` and `budget` must outlive it. `fault`: Fault::kArena makes mapping fail.
+  ServedArena(SessionHot& hot, DevicePort& port, const BudgetKeeper& budget, Fault fault)
+      : hot_(hot), port_(port), budget_(budget), fault_(fault) {}
+
+  /// There is one, whether it is served from or not.
+  [[nodiscard]] bool exists() const { return hot_.owner.load(std::memory_order_acquire) != nullptr; }
+  /// The allocator of the present arena, or of the last one. Requires: there was one.
+  [[nodiscard]] allocator::PlannedAllocator& allocator() const { return *allocators_.back(); }
+  /// Requires: exists().
+  [[nodiscard]] Bytes mapped() const { return arena_->mapped(); }
+  /// Memory behind some of its addresses is lacking.
+  [[nodiscard]] bool lacks_memory() const { return allocator().committed_bytes() < mapped(); }
+  /// The allocator whose arena `address` lies in, former ones included, or null.
+  [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
+  /// Backed by memory, and live: of all arenas.
+  [[nodiscard]] Bytes committed_bytes() const;
+  [[nodiscard]] Bytes live_bytes() const;
+  /// What tensors hold outside the present arena.
+  [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
+
+  /// Maps an arena for `plan`, or has the present one serve it. resume() hands out addresses. Error: no
+  /// memory or no room in the budget; or tensors of the old plan live in the present arena and cannot be
+  /// parted with.
+  Status serve(const Plan& plan);
+  /// Maps an arena for all of `plans`, as serve(). Requires: not exists().
+  Status map_for(const std::vector<Plan>& plans);
+  /// Hands out nothing until resume().
+  void pause();
+  void resume();
+  /// The plans are forgotten: not even a late caller gets an address. False: it has pinned plans.
+  bool shut_out();
+  /// Every allocation looks from now on whether the arena has memory for it, or none does.
+  void watch_memory(bool watched) { hot_.thin.store(watched, std::memory_order_relaxed); }
+
+  /// The allocator that serves while the arena settles, or null.
+  [[nodiscard]] allocator::PlannedAllocator* settling() const {
+    return settling_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool settles() const { return settling_.load(std::memory_order_relaxed) != nullptr; }
+  /// An address of `now`, which settling() gave, if the budget has room for the block.
+  void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
+  /// Counts the arena as a whole. False: the budget has no room for that, and it goes on settling.
+  bool count_whole();
+  /// An iteration ended, and it settles still: for how many in a row.
+  std::uint64_t count_settling() { return ++settling_marks_; }
+  [[nodiscard]] bool settled_before() const { return settling_marks_ > 0; }
+  /// It is counted bit by bit again from now on, if it is served from.
+  void settle_again();
+  /// Bytes that the ledger lacks for the whole arena.
+  [[nodiscard]] Bytes missing() const { return port_.ledger()->missing(mapped() - arena_->charged()); }
+
+  /// What nobody uses goes back to the device and is counted no longer; what is in use stays where it is. How
+  /// much went. Requires: exists().
+  Bytes give_up_free_parts();
+  /// Gives the arena back where it is not served from; what is live in it stays. Waits for the device.
+  void give_back();
+  /// Gives idle memory of an arena back that is served from, page by page. Waits for the device.
+  void give_back_idle();
+  /// Where tensors live in it: it becomes a former arena, which keeps the segments that they lie in. False,
+  /// and nothing changes: the device cannot be waited for, the budget forbids it, or there are too many.
+  bool part_with();
+  /// Gives back former arenas' memory that no tensor lies in. Waits for the device, but not at every mark
+  /// where frees wait for other streams, which may be done soon.
+  void shrink_former();
+  void shrink_former_now() {
+    if (hot_.former.any()) hot_.former.shrink();
+  }
+
+  /// In a forked child.
+  void after_fork() noexcept;
+
+ private:
+  Result<std::unique_ptr<RetirableArena>> map_retirable(Bytes height);
+
+  SessionHot& hot_;
+  DevicePort& port_;
+  const BudgetKeeper& budget_;
+  const Fault fault_;
+  /// Instead of `serving`: an address is handed out where the ledger can count it.
+  std::atomic<allocator::PlannedAllocator*> settling_{nullptr};
+  ChargedParts parts_;
+  std::vector<std::unique_ptr<allocator::PlannedAllocator>> allocators_;  ///< the last one may be in use
+  RetirableArena* arena_ = nullptr;   ///< of the last one; null when there is none
+  std::uint64_t settling_marks_ = 0;  ///< iterations in a row for which it is not counted as a whole
+  std::uint64_t marks_let_pass_ = 0;  ///< since former arenas gave memory back
+};
+
+}  // namespace stowage::plugin

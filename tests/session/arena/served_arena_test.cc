@@ -1,0 +1,158 @@
+#include "session/arena/served_arena.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/session/fake_port.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr StreamId kStream{0};
+constexpr std::uint64_t kBlock = 64 << 10;
+
+/// `blocks` requests of kBlock bytes, one beside the other.
+Plan plan_of(std::uint64_t blocks) {
+  Plan plan;
+  for (std::uint64_t i = 0; i < blocks; ++i)
+    plan.entries.push_back({Bytes(kBlock), kStream, Offset(i * kBlock), kUpstream});
+  plan.height = Bytes(blocks * kBlock);
+  return plan;
+}
+
+struct ServedArenaTest : testing::Test {
+  /// Under a budget that is a limit: `limit` bytes.
+  void limit(std::uint64_t bytes) {
+    port.counted = port.on_touch = true;
+    port.count.set_limit(Bytes(bytes));
+    budget = std::make_unique<BudgetKeeper>(*Budget::parse("1GiB"), &port.count, DevicePlace{}, Bytes(0),
+                                            std::chrono::milliseconds(0));
+    make();
+  }
+  void make(Fault fault = Fault::kNone) { arena = std::make_unique<ServedArena>(hot, port, *budget, fault); }
+  void* allocate() {
+    if (allocator::PlannedAllocator* now = hot.serving.load()) return now->allocate(Bytes(kBlock), kStream);
+    if (allocator::PlannedAllocator* now = arena->settling())
+      return arena->allocate_settling(*now, Bytes(kBlock), kStream);
+    return nullptr;
+  }
+  void free(void* address) { arena->owner_of(address)->free(address); }
+
+  FakePort port;
+  SessionHot hot;
+  std::unique_ptr<BudgetKeeper> budget = std::make_unique<BudgetKeeper>(
+      Budget(), nullptr, DevicePlace{}, Bytes(0), std::chrono::milliseconds(0));
+  std::unique_ptr<ServedArena> arena = std::make_unique<ServedArena>(hot, port, *budget, Fault::kNone);
+};
+
+TEST_F(ServedArenaTest, HandsOutAddressesFromResumeToPause) {
+  EXPECT_FALSE(arena->exists());
+  ASSERT_TRUE(arena->serve(plan_of(2)));
+  EXPECT_TRUE(arena->exists());
+  EXPECT_EQ(allocate(), nullptr);
+  arena->resume();
+  void* const address = allocate();
+  ASSERT_NE(address, nullptr);
+  EXPECT_EQ(arena->owner_of(address), &arena->allocator());
+  EXPECT_EQ(arena->live_bytes(), Bytes(kBlock));
+  arena->pause();
+  EXPECT_EQ(allocate(), nullptr);
+}
+
+TEST_F(ServedArenaTest, GoesBackWhenNothingLivesInIt) {
+  ASSERT_TRUE(arena->serve(plan_of(2)));
+  arena->resume();
+  void* const address = allocate();
+  arena->give_back();
+  EXPECT_TRUE(arena->exists()) << "it is served from";
+  arena->pause();
+  arena->give_back();
+  EXPECT_TRUE(arena->exists()) << "a tensor lives in it";
+  free(address);
+  port.capturing = true;
+  arena->give_back();
+  EXPECT_TRUE(arena->exists()) << "the device cannot be waited for";
+  port.capturing = false;
+  arena->give_back();
+  EXPECT_FALSE(arena->exists());
+  EXPECT_EQ(arena->committed_bytes(), Bytes(0));
+}
+
+TEST_F(ServedArenaTest, IsPartedWithWhereATensorLives) {
+  ASSERT_TRUE(arena->serve(plan_of(2)));
+  arena->resume();
+  void* const old = allocate();
+  allocator::PlannedAllocator* const first = &arena->allocator();
+  arena->pause();
+  ASSERT_TRUE(arena->serve(plan_of(3)));
+  EXPECT_NE(&arena->allocator(), first);
+  EXPECT_EQ(arena->owner_of(old), first);
+  EXPECT_EQ(arena->outside_bytes(UpstreamUse{Bytes(100)}), Bytes(100 + kBlock));
+  arena->shrink_former();
+  EXPECT_EQ(arena->owner_of(old), first);
+  free(old);
+  arena->shrink_former();
+  EXPECT_EQ(arena->owner_of(old), nullptr);
+}
+
+TEST_F(ServedArenaTest, StaysWhereTheDeviceCannotBeWaitedFor) {
+  ASSERT_TRUE(arena->serve(plan_of(2)));
+  arena->resume();
+  void* const old = allocate();
+  arena->pause();
+  port.capturing = true;
+  EXPECT_FALSE(arena->part_with());
+  EXPECT_FALSE(arena->serve(plan_of(3)));
+  EXPECT_EQ(arena->owner_of(old), &arena->allocator());
+}
+
+TEST_F(ServedArenaTest, ThatCannotBeMappedIsAnError) {
+  port.no_memory = true;
+  EXPECT_FALSE(arena->serve(plan_of(2)));
+  EXPECT_FALSE(arena->exists());
+  port.no_memory = false;
+  make(Fault::kArena);
+  EXPECT_FALSE(arena->serve(plan_of(2)));
+}
+
+TEST_F(ServedArenaTest, SettlesWhereTheBudgetHasNoRoomForAllOfIt) {
+  limit(3 * kBlock);
+  port.count.take(Bytes(kBlock));  // upstream's, from before the switch
+  ASSERT_TRUE(arena->serve(plan_of(3)));
+  arena->resume();
+  EXPECT_TRUE(arena->settles());
+  EXPECT_NE(allocate(), nullptr);
+  EXPECT_NE(allocate(), nullptr);
+  EXPECT_EQ(port.count.held(), Bytes(3 * kBlock));
+  EXPECT_EQ(allocate(), nullptr) << "the budget is used up";
+  EXPECT_FALSE(arena->count_whole());
+  EXPECT_EQ(arena->missing(), Bytes(kBlock));
+  port.count.give(Bytes(kBlock));
+  EXPECT_TRUE(arena->count_whole());
+  EXPECT_FALSE(arena->settles());
+  EXPECT_EQ(hot.serving.load(), &arena->allocator());
+}
+
+TEST_F(ServedArenaTest, UnderABudgetGivesUpWhatNobodyUses) {
+  limit(8 * kBlock);
+  ASSERT_TRUE(arena->serve(plan_of(4)));
+  arena->resume();
+  ASSERT_EQ(port.count.held(), Bytes(4 * kBlock));
+  void* const address = allocate();
+  arena->settle_again();
+  EXPECT_TRUE(arena->settles());
+  EXPECT_EQ(arena->give_up_free_parts(), Bytes(3 * kBlock));
+  EXPECT_EQ(port.count.held(), Bytes(kBlock));
+  free(address);
+  EXPECT_NE(allocate(), nullptr);
+  EXPECT_EQ(port.count.held(), Bytes(2 * kBlock)) << "counted as it is used";
+}
+
+TEST_F(ServedArenaTest, AForkedChildIsServedNothing) {
+  ASSERT_TRUE(arena->serve(plan_of(2)));
+  arena->resume();
+  arena->after_fork();
+  EXPECT_EQ(allocate(), nullptr);
+}
+
+}  // namespace
+}  // namespace stowage::plugin
