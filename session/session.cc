@@ -58,9 +58,11 @@ Session::State::State(SessionHot& hot_path, DevicePort& device_port, const Setti
       history(hot.history),
       uses(hot.uses),
       arena(hot, port, budget, settings.fault),
-      plans(std::move(source)),
+      guard(port, info, budget, arena, facts),
+      room(port, arena, guard),
       recording(hot.recorder, info, settings),
-      learner(recording) {}
+      learner(recording),
+      plans(settings, info, std::move(source)) {}
 
 Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
     : state_(std::make_unique<State>(hot_, port, settings, std::move(plans))) {
@@ -127,7 +129,7 @@ void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   if (allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {
     const UpstreamUse use = state.port.upstream_use();
     planned->set_outside_bytes(state.arena.outside_bytes(use));
-    state.note_reserved(use.reserved);
+    state.guard.note_reserved(use.reserved);
   }
 }
 
@@ -273,7 +275,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   arena.pause();
   watch_period.store(false, std::memory_order_relaxed);
   recording.stop();
-  if (plans) plans->cancel();
+  plans.cancel();
   const bool rescues = loud && budget.on();
   if (!rescues) budget.end();
   state.store(SessionState::kOff, std::memory_order_release);
@@ -308,7 +310,7 @@ void Session::stop() {
 void Session::stop_and_wait() {
   stop();
   State& state = *state_;
-  if (!state.forked.load(std::memory_order_relaxed)) state.plans.reset();
+  if (!state.forked.load(std::memory_order_relaxed)) state.plans.end();
 }
 
 void Session::after_fork() noexcept {

@@ -24,18 +24,14 @@ std::vector<std::uint64_t> places_of_crossing(const std::vector<Plan>& plans) {
 
 }  // namespace
 
-std::vector<Plan> Session::State::active_plans() const {
-  return {known_plans.begin() + static_cast<std::ptrdiff_t>(first_active), known_plans.end()};
-}
-
 // At an iteration's end. `reserved`: by arena and upstream together in it; `clean`: all of it was planned.
 void Session::State::watch_outstayed(bool clean, Bytes reserved) {
   if (clean) reserved_clean = reserved;
   const auto in_use = static_cast<std::size_t>(allocator::Miss::kSlotInUse);
   if (!outstayed.is_due(arena.allocator().counts().misses[in_use]) || !may_exchange()) return;
-  const Bytes pinned = arena.allocator().pinned_bytes(places_of_crossing(active_plans()));
+  const Bytes pinned = arena.allocator().pinned_bytes(places_of_crossing(plans.in_use()));
   const Bytes needed = std::max(reserved_clean, arena.mapped() + arena.outside_bytes(port.upstream_use()));
-  const std::optional<Bytes> most = most_reserved();
+  const std::optional<Bytes> most = guard.most();
   if (most && needed + pinned > std::max(*most, reserved)) {
     return note(2, "tensors that outstay their places pin " + std::to_string(pinned.value()) +
                        " bytes of the arena: it is not exchanged");
@@ -45,18 +41,19 @@ void Session::State::watch_outstayed(bool clean, Bytes reserved) {
 
 // Not under a budget, where the arena is counted as a whole and a schedule may follow its addresses.
 bool Session::State::may_exchange() const {
-  return !budget.on() && !background && !improving && port.may_wait() && !uses.any_waiting();
+  return !budget.on() && !plans.makes_further() && !plans.makes_lower() && port.may_wait() &&
+         !uses.any_waiting();
 }
 
 void Session::State::exchange_arena() {
-  const std::vector<Plan> active = active_plans();
+  const std::vector<Plan> active = plans.in_use();
   arena.pause();
   const bool parted = arena.shut_out() && arena.part_with();
   if (!parted && !arena.allocator().replace_plans(active)) return back_to_recording();
   if (parted && !arena.map_for(active)) return back_to_recording();
-  release_upstream();  // what it served in the arena's stead
+  room.release_upstream();  // what it served in the arena's stead
   begin_learning();
-  settled_iterations = kIterationsOfOldTensors;
+  guard.restart(/*old_tensors_are_gone=*/true);
   arena.resume();
   if (parted) note(1, "tensors outstay their places: the plan goes on in a new arena");
 }

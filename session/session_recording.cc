@@ -3,17 +3,11 @@
 #include <chrono>
 #include <utility>
 
-#include "session/plans/plan_cache.h"
 #include "session/plans/windows.h"
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 
 namespace stowage::plugin {
-namespace {
-
-constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plan serves
-
-}  // namespace
 
 void Session::State::start_recording() {
   recording.start(info.device == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0));
@@ -22,7 +16,7 @@ void Session::State::start_recording() {
 void Session::State::recording_mark(MarkSource source) {
   arena.give_back();
   if (!recording.on_mark(source)) return;
-  unreleasable.store(0, std::memory_order_relaxed);  // pages that were partly in use may be free by now
+  room.try_all_again();
   note_before();
   if (!budget.pending() && adopt_cached_plan()) return;
   // Where iterations that evict come between, a third one alike, with ops, may never come.
@@ -52,17 +46,12 @@ void Session::State::begin_planning() {
   const auto trace = std::make_shared<const Trace>(recording.finish());
   facts.keep_trace(trace);
   if (trace->steady) note_peak_before(*trace, trace->steady->begin, trace->steady->end);
-  note_modelled(*trace);
-  planner::PlanOptions options;
-  options.work_limit = settings.plan_work;
-  options.time_limit_s = settings.plan_seconds;
-  options.good_enough = kGoodEnough;
-  if (!plans) plans = make_plan_source(settings.fault);
+  guard.note_modelled(*trace);
   scheduled.store(budget.on() && budget.schedule().follows(), std::memory_order_release);
   budget.schedule().hold(true);
   state.store(SessionState::kPlanning, std::memory_order_release);
   note(1, "planning " + std::to_string(trace->buffers.size()) + " allocations in the background");
-  if (Status status = plans->submit(*trace, std::move(options)); !status) return fail(status.error());
+  if (Status status = plans.make_first(*trace); !status) return fail(status.error());
   planning_mark();
 }
 
@@ -73,49 +62,36 @@ void Session::State::planning_mark() {
   if (!first && !recording.recorder().on_mark(MarkSource::kUser)) return;
   if (marks_since_window++ % window_marks != 0) return;
   const std::chrono::milliseconds wait(first ? settings.plan_wait_ms : 0);
-  std::optional<Result<Plan>> made = plans->poll(wait);
+  std::optional<Result<Plan>> made = plans.poll(wait);
   if (!made) return note_before();
   if (!made->ok()) return fail(made->error());
-  from_cache = false;
+  guard.trust_plan(false);
   adopt(std::move(**made));
-  if (settings.plan_cache.empty() || state.load(std::memory_order_relaxed) != SessionState::kPlanned) return;
-  if (Status saved = store_plan(settings.plan_cache, info, known_plans.back()); !saved)
-    warn(saved.error().message);
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) plans.keep();
 }
 
 bool Session::State::adopt_cached_plan() {
   if (settings.plan_cache.empty()) return false;
   const Trace trace = recording.recorder().snapshot();
-  for (std::uint32_t marks = 1; marks <= Recording::kMaxPeriodMarks; ++marks) {
-    const std::optional<Window> window = last_window(trace, marks);
-    if (!window) return false;
-    Result<std::optional<Plan>> found = find_plan(settings.plan_cache, trace, *window);
-    if (!found.ok()) {
-      if (!std::exchange(warned, true)) warn(found.error().message);
-      continue;
-    }
-    if (!found->has_value()) continue;
-    facts.keep_trace(std::make_shared<const Trace>(trace));
-    note_peak_before(trace, window->begin, window->end);
-    window_marks = marks;
-    from_cache = true;
-    adopt(std::move(**found));
-    return true;
-  }
-  return false;
+  std::optional<PlanBook::Kept> kept = plans.find_kept(trace);
+  if (!kept) return false;
+  facts.keep_trace(std::make_shared<const Trace>(trace));
+  note_peak_before(trace, kept->window.begin, kept->window.end);
+  window_marks = kept->marks;
+  guard.trust_plan(true);
+  adopt(std::move(kept->plan));
+  return true;
 }
 
 void Session::State::adopt(Plan plan) {
   if (Status valid = plan.validate(); !valid) return fail(valid.error());
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
-  release_upstream();
+  room.release_upstream();
   if (refuse_plan(plan) || refuse_oversized(plan)) return;
   if (Status served = arena.serve(plan); !served) return fail(served.error());
-  known_plans.push_back(plan);
-  first_active = known_plans.size() - 1;
-  lasting_first.reset();
+  plans.use_only(plan);
+  guard.begin();
   reserved_clean = Bytes(0);
-  lasting_more.store(0, std::memory_order_relaxed);
   learner.know_only(kind_of_iteration(plan));
   begin_learning();
   facts.add_plan(plan, /*first=*/true);
@@ -123,7 +99,7 @@ void Session::State::adopt(Plan plan) {
   state.store(SessionState::kPlanned, std::memory_order_release);
   arena.resume();
   rest_under_plan();
-  begin_improving(plan);
+  make_lower(plan);
   note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
               std::to_string(plan.height.value()) + " bytes (lower bound " +
               std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -18,10 +17,12 @@
 #include "session/arena/served_arena.h"
 #include "session/budget/budget_keeper.h"
 #include "session/budget/peak_watch.h"
-#include "session/plans/plan_source.h"
+#include "session/plans/plan_book.h"
 #include "session/recording/learner.h"
 #include "session/recording/recording.h"
 #include "session/report/session_facts.h"
+#include "session/reserved/device_room.h"
+#include "session/reserved/reserved_guard.h"
 #include "session/session.h"
 #include "tracer/period_detector.h"
 
@@ -47,6 +48,9 @@ struct Session::State {
 
   // ---- other shared data
   ServedArena arena;
+  SessionFacts facts;
+  ReservedGuard guard;
+  DeviceRoom room;
   std::atomic<SessionState> state{SessionState::kRecording};
   std::atomic<bool> scheduled{
       false};  ///< the plan, or the one being made, is for iterations under a schedule
@@ -54,17 +58,9 @@ struct Session::State {
   std::atomic<std::uint32_t> polls{0};
   tracer::PeriodDetector periods;
   PeakWatch peaks;
-  std::atomic<std::uint64_t> reserved_after{0};  ///< highest of arena and upstream together since the switch
-  std::atomic<std::uint64_t> reserved_in_iteration{0};  ///< the same since the last iteration ended
-  std::atomic<std::uint64_t> last_most{0};              ///< what most_reserved() said last
-  std::atomic<std::uint64_t> unreleasable{0};  ///< bytes that upstream kept when its cache was last released
-  std::atomic<std::uint64_t> arena_gaps{0};    ///< times that idle memory of the arena made way for upstream
 
   // ---- the conductor's
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
-  std::unique_ptr<PlanSource> plans;
-  std::deque<Plan> known_plans;  ///< all that were ever used; never shrinks, the planner may be reading
-  std::size_t first_active = 0;  ///< index in known_plans of the first plan in use
   MarkSource best_source = MarkSource::kPeriod;
   bool warned = false;
   std::uint64_t optimizer_steps = 0;  ///< all that began
@@ -72,31 +68,16 @@ struct Session::State {
   std::uint64_t marks_since_window = 0;
   Recording recording;
   Learner learner;
-  bool background = false;             ///< a further plan is being made
-  bool improving = false;              ///< a lower placement of the plan in use is being looked for
+  PlanBook plans;
   std::uint64_t requests_before = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark = 0;  ///< and at the last mark
   std::uint64_t diverged_streak = 0;
-  static constexpr std::uint64_t kIterationsOfOldTensors = 2;  ///< of a new plan's: what lived before dies
-  std::uint64_t settled_iterations = 0;                        ///< since plans came or went
-  std::uint64_t oversized_iterations = 0;  ///< of these, those that reserved more than the job needs
-  std::uint64_t strain = 0;                ///< rises with iterations in which the arena made way, and falls
-  std::atomic<std::uint64_t> gaps_before{0};  ///< `arena_gaps` when the last iteration ended
-  Bytes committed_before{0};                  ///< of the arena, when the last iteration ended
-  std::atomic<bool> arena_lacks{false};       ///< since it made way, and when the last iteration ended
   OutstayedWatch outstayed;
-  std::optional<Bytes> lasting_first;          ///< least that lived outside the arena when an iteration ended
-  std::atomic<std::uint64_t> lasting_more{0};  ///< bytes that live there now beyond that
-  Bytes reserved_clean{0};                     ///< by arena and upstream in the last iteration without a miss
-  bool left_for_memory = false;                ///< a plan was left for that once
-  /// The plan in use is of an earlier run, which has looked at it. Any thread reads it.
-  std::atomic<bool> from_cache{false};
+  Bytes reserved_clean{0};  ///< by arena and upstream in the last iteration without a miss
   // under a budget
   std::uint64_t evicting_marks = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks = 0;      ///< iterations without, in a row, while rescuing
   bool plan_left = false;            ///< part of the arena was given up for a request that did not fit
-
-  SessionFacts facts;
 
   // session.cc
   void turn_off(const std::string& reason, bool loud);
@@ -129,28 +110,12 @@ struct Session::State {
   bool give_up_free_arena();
   void give_back_unused();
   // session_reserved.cc
-  void note_reserved(Bytes upstream_reserved);
-  void note_lasting(Bytes outside);
-  void note_modelled(const Trace& trace);
-  std::optional<Bytes> most_reserved();
-  [[nodiscard]] Bytes tolerated(Bytes most) const;
   bool refuse_oversized(const Plan& plan);
   bool leave_oversized(bool clean);
-  void forget_cached_plan();
-  void give_up_plan(Bytes reserved, Bytes most);
-  // session_room.cc
-  [[nodiscard]] Bytes held(Bytes upstream_reserved);
-  [[nodiscard]] bool fits(Bytes more, const UpstreamUse& use);
-  void release_upstream();
-  void release_upstream_if_worth(const UpstreamUse& use);
-  [[nodiscard]] bool arena_made_way() const;
-  void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
-  void make_room_for_upstream(Bytes bytes, StreamId stream);
+  void give_up_plan(const ReservedGuard::Excess& excess);
   void keep_peak_low(Bytes bytes);
-  void give_up_idle(Bytes wanted);
-  bool is_strained(bool clean);
+  void make_room_for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   // session_exchange.cc
-  [[nodiscard]] std::vector<Plan> active_plans() const;
   void watch_outstayed(bool clean, Bytes reserved);
   [[nodiscard]] bool may_exchange() const;
   void exchange_arena();
@@ -166,9 +131,9 @@ struct Session::State {
   // session_planned.cc
   void planned_mark(MarkSource source);
   void end_iteration();
-  void begin_improving(const Plan& plan);
-  void take_improved_plan();
-  void take_background_plan(std::chrono::milliseconds wait);
+  void make_lower(const Plan& plan);
+  void take_lower_plan();
+  void take_further_plan(std::chrono::milliseconds wait);
   void begin_learning();
   void plan_beside(Trace trace);
   void back_to_recording();

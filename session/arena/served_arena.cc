@@ -25,6 +25,11 @@ Bytes ServedArena::live_bytes() const {
   return (now == nullptr ? Bytes(0) : now->live_bytes()) + hot_.former.live();
 }
 
+Bytes ServedArena::peak_bytes() const {
+  const allocator::PlannedAllocator* const now = hot_.owner.load(std::memory_order_acquire);
+  return now == nullptr ? Bytes(0) : now->peak_bytes();
+}
+
 Bytes ServedArena::outside_bytes(const UpstreamUse& use) const {
   return hot_.former.any() ? use.allocated + hot_.former.live() : use.allocated;
 }

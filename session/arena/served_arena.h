@@ -43,6 +43,8 @@ class ServedArena {
   /// Backed by memory, and live: of all arenas.
   [[nodiscard]] Bytes committed_bytes() const;
   [[nodiscard]] Bytes live_bytes() const;
+  /// Highest of arena and upstream together since the arena's peaks were reset; 0 without an arena.
+  [[nodiscard]] Bytes peak_bytes() const;
   /// What tensors hold outside the present arena.
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
 

@@ -127,7 +127,7 @@ std::string Session::report_json() const {
   const Bytes peak = std::max(peak_before, peak_after);
   const Bytes reserved_before = std::max(facts.reserved_before, peak_before);
   const BudgetFacts budget = state.budget.facts();
-  Bytes reserved_after(state.reserved_after.load());
+  Bytes reserved_after = state.guard.reserved_after();
   // Under a limit that is met the ledger's count is the exact one: the arena is mapped whole, but may be
   // taken piece by piece.
   if (budget.limit.value() != 0) reserved_after = std::min(reserved_after, budget.peak_held);

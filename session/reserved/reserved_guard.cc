@@ -1,0 +1,122 @@
+#include "session/reserved/reserved_guard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "allocator/backend.h"
+#include "allocator/model/caching_replay.h"
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint64_t kSharesOfNeed = 100;          // so many parts of the need; one may come on top
+constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or three pages: small jobs are all rounding
+constexpr std::uint64_t kOldTensors = 2;              // iterations of a new plan: what lived before dies
+constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
+constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
+constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
+constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
+constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+
+// What the last iteration handed on, for which the plan has places.
+Bytes handed_on(const Plan& plan) {
+  Bytes sum{0};
+  for (const PlanEntry& entry : plan.entries) {
+    if (entry.crosses && entry.offset != kUpstream) sum += entry.rounded;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::string in_mib(Bytes bytes) { return std::to_string((bytes.value() + kMib / 2) / kMib) + " MiB"; }
+
+void ReservedGuard::note_reserved(Bytes upstream_reserved) {
+  if (!arena_.exists()) return;
+  const std::uint64_t sum = held(upstream_reserved).value();
+  for (std::atomic<std::uint64_t>* highest : {&reserved_after_, &reserved_in_iteration_}) {
+    std::uint64_t before = highest->load(std::memory_order_relaxed);
+    while (before < sum && !highest->compare_exchange_weak(before, sum)) {
+    }
+  }
+}
+
+void ReservedGuard::reset_peak() {
+  reserved_after_.store(0, std::memory_order_relaxed);
+  note_reserved(port_.upstream_use().reserved);
+}
+
+// Where the trace has all of the job, what expandable segments would have reserved is known: what Stowage
+// sets apart while it records may take more than that. A page or two are rounding.
+void ReservedGuard::note_modelled(const Trace& trace) {
+  using allocator::CachingModel;
+  if (budget_.on() || info_.device != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
+  const auto model = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
+  if (!model) return;
+  // Where the device has less, the job waited for other streams instead, and would have without Stowage.
+  const Bytes device = info_.device_memory;
+  facts_.note_modelled(device.value() == 0 ? model->reserved : std::min(model->reserved, device), kRounding);
+}
+
+void ReservedGuard::begin() {
+  lasting_first_.reset();
+  lasting_more_.store(0, std::memory_order_relaxed);
+}
+
+void ReservedGuard::restart(bool old_tensors_are_gone) {
+  settled_iterations_ = old_tensors_are_gone ? kOldTensors : 0;
+  oversized_iterations_ = 0;
+}
+
+// What a job keeps from some iteration on (a copy of its weights, averages of them) it would need without a
+// plan, too. It is looked at where an iteration was all planned: what others hand on lies outside for once.
+// Old tensors of the switch are gone first.
+void ReservedGuard::note_lasting(Bytes outside) {
+  if (settled_iterations_ < kOldTensors && !lasting_first_) return;
+  lasting_first_ = std::min(lasting_first_.value_or(outside), outside);
+  lasting_more_.store((outside - *lasting_first_).value(), std::memory_order_relaxed);
+}
+
+std::optional<Bytes> ReservedGuard::most() {
+  if (budget_.on() || trusts_plan() || port_.upstream_use().peak_reserved.value() == 0) return std::nullopt;
+  const Bytes live_seen = arena_.exists() ? port_.peak_together().value_or(arena_.peak_bytes()) : Bytes(0);
+  const Bytes need = facts_.need(live_seen, Bytes(lasting_more_.load(std::memory_order_relaxed)));
+  const Bytes page = port_.arena_page();
+  const Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
+  last_most_.store((need + slack).value(), std::memory_order_relaxed);
+  return need + slack;
+}
+
+// Recording itself may have got by with less than the job would need without Stowage (keep_peak_low). A plan
+// is not left for that.
+Bytes ReservedGuard::tolerated(Bytes most) const {
+  const Bytes modelled = facts_.modelled();
+  return std::max(most, modelled + Bytes(modelled.value() / kSharesOfNeed));
+}
+
+std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const Plan& plan) {
+  const std::optional<Bytes> allowed = most();
+  if (!allowed) return std::nullopt;
+  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
+  const Bytes stays = outside - std::min(outside, handed_on(plan));
+  const Bytes sum = allocator::round_up_to(plan.height, port_.arena_page()) + stays;
+  if (sum <= tolerated(*allowed)) return std::nullopt;
+  return Excess{sum, *allowed};
+}
+
+ReservedGuard::Verdict ReservedGuard::on_iteration(bool clean, bool planning) {
+  const Bytes reserved(reserved_in_iteration_.exchange(0));
+  if (++settled_iterations_ <= kOldTensors) return Verdict::kRelease;
+  if (reserved <= last_most()) return Verdict::kFine;  // most iterations
+  const std::optional<Bytes> allowed = most();
+  if (!allowed || reserved <= tolerated(*allowed)) return Verdict::kFine;
+  excess_ = {reserved, *allowed};
+  note(2, "an iteration reserved " + in_mib(reserved) + ", more than " + in_mib(*allowed));
+  if (planning || ++oversized_iterations_ < (clean ? kOversizedClean : kOversized)) return Verdict::kRelease;
+  const bool changed = settled_iterations_ > oversized_iterations_ + kServedWell;
+  return changed || !std::exchange(left_once_, true) ? Verdict::kLeave : Verdict::kGiveUp;
+}
+
+}  // namespace stowage::plugin

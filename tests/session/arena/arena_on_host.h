@@ -1,0 +1,49 @@
+// An arena on host memory that plans are served from, without a session.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "session/arena/served_arena.h"
+#include "tests/session/fake_port.h"
+
+namespace stowage::plugin {
+
+inline constexpr StreamId kStream{0};
+inline constexpr std::uint64_t kBlock = 64 << 10;
+
+/// `blocks` requests of kBlock bytes, one beside the other.
+inline Plan plan_of(std::uint64_t blocks) {
+  Plan plan;
+  for (std::uint64_t i = 0; i < blocks; ++i)
+    plan.entries.push_back({Bytes(kBlock), kStream, Offset(i * kBlock), kUpstream});
+  plan.height = Bytes(blocks * kBlock);
+  return plan;
+}
+
+struct ArenaOnHost {
+  /// Under a budget that is a limit: `limit` bytes.
+  void limit(std::uint64_t bytes) {
+    port.counted = port.on_touch = true;
+    port.count.set_limit(Bytes(bytes));
+    budget = std::make_unique<BudgetKeeper>(*Budget::parse("1GiB"), &port.count, DevicePlace{}, Bytes(0),
+                                            std::chrono::milliseconds(0));
+    make();
+  }
+  void make(Fault fault = Fault::kNone) { arena = std::make_unique<ServedArena>(hot, port, *budget, fault); }
+  void* allocate() {
+    if (allocator::PlannedAllocator* now = hot.serving.load()) return now->allocate(Bytes(kBlock), kStream);
+    if (allocator::PlannedAllocator* now = arena->settling())
+      return arena->allocate_settling(*now, Bytes(kBlock), kStream);
+    return nullptr;
+  }
+  void free(void* address) const { arena->owner_of(address)->free(address); }
+
+  FakePort port;
+  SessionHot hot;
+  std::unique_ptr<BudgetKeeper> budget = std::make_unique<BudgetKeeper>(
+      Budget(), nullptr, DevicePlace{}, Bytes(0), std::chrono::milliseconds(0));
+  std::unique_ptr<ServedArena> arena = std::make_unique<ServedArena>(hot, port, *budget, Fault::kNone);
+};
+
+}  // namespace stowage::plugin

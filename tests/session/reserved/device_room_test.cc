@@ -1,0 +1,112 @@
+#include "session/reserved/device_room.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/session/arena/arena_on_host.h"
+
+namespace stowage::plugin {
+namespace {
+
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+constexpr std::uint64_t kSlot = 16 * kMib;
+
+/// A job that needs 100 MiB without a plan; its plan takes 96 MiB, in six slots one beside the other.
+struct DeviceRoomTest : testing::Test, ArenaOnHost {
+  DeviceRoomTest() {
+    port.caches = true;
+    port.give_back(port.allocate(Bytes(100 * kMib)));
+    facts.note_before(port.upstream_use(), 0);
+    room.release_upstream();
+    Plan plan;
+    for (std::uint64_t i = 0; i < 6; ++i)
+      plan.entries.push_back({Bytes(kSlot), kStream, Offset(i * kSlot), kUpstream});
+    plan.height = Bytes(6 * kSlot);
+    EXPECT_TRUE(arena->serve(plan));
+    guard.most();
+    arena->resume();
+  }
+  /// All of the plan's requests, and their frees.
+  void iterate() {
+    std::vector<void*> live;
+    for (int i = 0; i < 6; ++i) live.push_back(request());
+    for (void* each : live) {
+      if (each != nullptr) free(each);
+    }
+    arena->allocator().on_mark();
+  }
+  void* request() {
+    allocator::PlannedAllocator& now = arena->allocator();
+    if (const Bytes more = room.for_arena(now, Bytes(kSlot), kStream); more.value() != 0)
+      room.give_up_idle_for(more);
+    return now.allocate(Bytes(kSlot), kStream);
+  }
+  [[nodiscard]] Bytes committed() const { return arena->allocator().committed_bytes(); }
+
+  TraceInfo info;
+  SessionFacts facts;
+  ReservedGuard guard{port, info, *budget, *arena, facts};
+  DeviceRoom room{port, *arena, guard};
+};
+
+TEST_F(DeviceRoomTest, TheArenaTakesMemoryAsItIsUsed) {
+  EXPECT_EQ(committed(), Bytes(0));
+  iterate();
+  EXPECT_EQ(committed(), Bytes(6 * kSlot));
+  EXPECT_FALSE(room.is_strained(true));
+}
+
+TEST_F(DeviceRoomTest, WhatUpstreamCachesMakesWayForTheArena) {
+  port.give_back(port.allocate(Bytes(50 * kMib)));
+  const int before = port.releases;
+  iterate();
+  EXPECT_EQ(port.releases, before + 1);
+  EXPECT_EQ(port.upstream_use().reserved, Bytes(0));
+}
+
+TEST_F(DeviceRoomTest, IdleMemoryOfTheArenaMakesWayForUpstream) {
+  iterate();
+  room.for_upstream(Bytes(4 * kMib), kStream);
+  EXPECT_EQ(committed(), Bytes(6 * kSlot)) << "there is room for both";
+  room.for_upstream(Bytes(40 * kMib), kStream);
+  EXPECT_LE(committed() + Bytes(40 * kMib), guard.last_most());
+  EXPECT_LT(committed(), Bytes(6 * kSlot));
+}
+
+TEST_F(DeviceRoomTest, WhatLivesInTheArenaStays) {
+  iterate();
+  std::vector<void*> live;
+  for (int i = 0; i < 6; ++i) live.push_back(arena->allocator().allocate(Bytes(kSlot), kStream));
+  room.for_upstream(Bytes(40 * kMib), kStream);
+  EXPECT_EQ(committed(), Bytes(6 * kSlot));
+  for (void* each : live) free(each);
+}
+
+TEST_F(DeviceRoomTest, AJobThatPassesMemoryToAndFroAllTheTimeIsStrained) {
+  int iterations = 0;
+  do {
+    iterate();
+    room.for_upstream(Bytes(40 * kMib), kStream);
+  } while (!room.is_strained(false) && ++iterations < 100);
+  EXPECT_LT(iterations, 10);
+  room.restart();
+  for (int i = 0; i < 100; ++i) {
+    iterate();
+    if (i % 10 == 0) room.for_upstream(Bytes(40 * kMib), kStream);
+    EXPECT_FALSE(room.is_strained(false)) << "now and then is no strain";
+  }
+}
+
+TEST_F(DeviceRoomTest, WithoutAPlanPiecesThatAreTooSmallGoBeforeUpstreamTakesMore) {
+  port.piece = Bytes(10 * kMib);
+  port.give_back(port.allocate(Bytes(60 * kMib)));
+  const int before = port.releases;
+  room.keep_peak_low(Bytes(8 * kMib));
+  EXPECT_EQ(port.releases, before) << "they serve it";
+  room.keep_peak_low(Bytes(30 * kMib));
+  EXPECT_EQ(port.releases, before) << "upstream had more before";
+  room.keep_peak_low(Bytes(50 * kMib));
+  EXPECT_EQ(port.releases, before + 1);
+}
+
+}  // namespace
+}  // namespace stowage::plugin

@@ -1,0 +1,137 @@
+#include "session/reserved/reserved_guard.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/session/arena/arena_on_host.h"
+
+namespace stowage::plugin {
+namespace {
+
+using Verdict = ReservedGuard::Verdict;
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+
+/// A job that needs 100 MiB without a plan, 1 MiB more is tolerated.
+struct ReservedGuardTest : testing::Test, ArenaOnHost {
+  ReservedGuardTest() {
+    port.caches = true;
+    port.give_back(port.allocate(Bytes(100 * kMib)));
+    facts.note_before(port.upstream_use(), 0);
+    port.release_upstream_cache();
+  }
+  /// A plan of one block.
+  void follow(std::uint64_t height) {
+    Plan plan;
+    plan.entries.push_back({Bytes(height), kStream, Offset(0), kUpstream});
+    plan.height = Bytes(height);
+    ASSERT_TRUE(arena->serve(plan));
+    guard.begin();
+    guard.restart();
+    arena->resume();
+    free(arena->allocator().allocate(Bytes(height), kStream));  // memory comes as it is used
+  }
+  Verdict iteration(std::uint64_t upstream, bool clean = true, bool planning = false) {
+    guard.note_reserved(Bytes(upstream));
+    return guard.on_iteration(clean, planning);
+  }
+  void settle() {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(iteration(500 * kMib), Verdict::kRelease) << "left of the switch";
+  }
+
+  TraceInfo info;
+  SessionFacts facts;
+  ReservedGuard guard{port, info, *budget, *arena, facts};
+};
+
+TEST_F(ReservedGuardTest, AllowsWhatTheJobNeededAndALittleMore) {
+  EXPECT_EQ(guard.most(), Bytes(101 * kMib));
+  EXPECT_EQ(guard.last_most(), Bytes(101 * kMib));
+  EXPECT_TRUE(guard.fits(Bytes(101 * kMib), UpstreamUse{}));
+  EXPECT_FALSE(guard.fits(Bytes(101 * kMib + 1), UpstreamUse{}));
+}
+
+TEST_F(ReservedGuardTest, SaysNothingUnderABudgetOrOfAKeptPlanOrWhereTheDeviceDoesNotTell) {
+  guard.trust_plan(true);
+  EXPECT_FALSE(guard.most());
+  guard.trust_plan(false);
+  EXPECT_TRUE(guard.most());
+  port.caches = false;
+  EXPECT_FALSE(guard.most());
+  port.caches = true;
+  limit(200 * kMib);
+  ReservedGuard under_budget(port, info, *budget, *arena, facts);
+  EXPECT_FALSE(under_budget.most());
+}
+
+TEST_F(ReservedGuardTest, ForetellsAPlanThatIsTooLarge) {
+  Plan plan = plan_of(1);
+  plan.height = Bytes(101 * kMib);
+  EXPECT_FALSE(guard.foretell(plan));
+  void* const outside = port.allocate(Bytes(kMib));
+  const auto excess = guard.foretell(plan);
+  ASSERT_TRUE(excess);
+  EXPECT_EQ(excess->reserved, Bytes(102 * kMib));
+  EXPECT_EQ(excess->most, Bytes(101 * kMib));
+  plan.entries[0] = {Bytes(kMib), kStream, Offset(0), kUpstream, /*crosses=*/true};
+  EXPECT_FALSE(guard.foretell(plan)) << "what lives outside now has a place in the plan";
+  port.give_back(outside);
+}
+
+TEST_F(ReservedGuardTest, ToleratesWhatExpandableSegmentsAloneWouldReserve) {
+  Plan plan = plan_of(1);
+  plan.height = Bytes(110 * kMib);
+  EXPECT_TRUE(guard.foretell(plan));
+  facts.note_modelled(Bytes(109 * kMib), Bytes(0));
+  EXPECT_FALSE(guard.foretell(plan));
+}
+
+TEST_F(ReservedGuardTest, APlanIsLeftAfterTwoCleanIterationsThatAreTooLarge) {
+  follow(90 * kMib);
+  settle();
+  EXPECT_EQ(iteration(11 * kMib), Verdict::kFine);
+  EXPECT_EQ(iteration(12 * kMib), Verdict::kRelease);
+  EXPECT_EQ(iteration(12 * kMib), Verdict::kLeave);
+  EXPECT_EQ(guard.excess().reserved, Bytes(102 * kMib));
+  EXPECT_EQ(guard.excess().most, Bytes(101 * kMib));
+}
+
+TEST_F(ReservedGuardTest, TheSecondTimeItIsGivenUp) {
+  follow(90 * kMib);
+  settle();
+  iteration(12 * kMib);
+  EXPECT_EQ(iteration(12 * kMib), Verdict::kLeave);
+  guard.restart();
+  settle();
+  iteration(12 * kMib);
+  EXPECT_EQ(iteration(12 * kMib), Verdict::kGiveUp);
+}
+
+TEST_F(ReservedGuardTest, AfterLongServiceItIsTheJobThatHasChanged) {
+  follow(90 * kMib);
+  settle();
+  for (int times = 0; times < 2; ++times) {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(iteration(0), Verdict::kFine);
+    iteration(12 * kMib);
+    EXPECT_EQ(iteration(12 * kMib), Verdict::kLeave);
+    guard.restart(/*old_tensors_are_gone=*/true);
+  }
+}
+
+TEST_F(ReservedGuardTest, IterationsOffThePlanAndAFurtherPlanAreWaitedFor) {
+  follow(90 * kMib);
+  settle();
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(iteration(12 * kMib, false, /*planning=*/true), Verdict::kRelease);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(iteration(12 * kMib, /*clean=*/false), Verdict::kRelease);
+  EXPECT_EQ(iteration(12 * kMib, /*clean=*/false), Verdict::kLeave);
+}
+
+TEST_F(ReservedGuardTest, WhatTheJobKeepsSinceIsItsNeed) {
+  follow(90 * kMib);
+  settle();
+  guard.note_lasting(Bytes(0));
+  guard.note_lasting(Bytes(5 * kMib));
+  EXPECT_EQ(guard.most(), Bytes(105 * kMib + 105 * kMib / 100));
+  EXPECT_EQ(iteration(15 * kMib), Verdict::kFine);
+}
+
+}  // namespace
+}  // namespace stowage::plugin
