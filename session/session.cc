@@ -11,8 +11,6 @@
 namespace stowage::plugin {
 namespace {
 
-constexpr std::uint32_t kAllocationsPerPoll = 16;
-
 // Period marks count until an optimizer is seen, and both until the user marks iterations himself.
 int rank(MarkSource source) {
   switch (source) {
@@ -27,22 +25,6 @@ int rank(MarkSource source) {
 }
 
 }  // namespace
-
-const char* to_string(SessionState state) {
-  switch (state) {
-    case SessionState::kRecording:
-      return "recording";
-    case SessionState::kPlanning:
-      return "planning";
-    case SessionState::kPlanned:
-      return "planned";
-    case SessionState::kRescuing:
-      return "rescuing";
-    case SessionState::kOff:
-      return "off";
-  }
-  return "unknown";
-}
 
 Session::State::State(SessionHot& hot_path, DevicePort& device_port, const Settings& chosen,
                       std::unique_ptr<PlanSource> source)
@@ -75,113 +57,6 @@ Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<Pla
 Session::~Session() {
   remove_session(this);
   stop_and_wait();
-}
-
-// ---- allocations and frees that are watched
-
-[[gnu::noinline]] void* Session::try_allocate_watched(Bytes bytes, StreamId stream) {
-  State& state = *state_;
-  if (state.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
-  if (state.uses.any_in_arena()) state.complete_frees();  // as native does before every allocation
-  allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire);
-  allocator::PlannedAllocator* const settling = planned == nullptr ? state.arena.settling() : nullptr;
-  if (planned == nullptr && settling == nullptr) return nullptr;
-  if (state.uses.any_waiting() &&
-      state.polls.fetch_add(1, std::memory_order_relaxed) % kAllocationsPerPoll == 0)
-    state.complete_frees();
-  if (planned != nullptr && state.hot.thin.load(std::memory_order_relaxed))
-    state.make_room_for_arena(*planned, bytes, stream);
-  void* const address = settling == nullptr ? planned->allocate(bytes, stream)
-                                            : state.arena.allocate_settling(*settling, bytes, stream);
-  if (address == nullptr) return nullptr;
-  if (tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire))
-    recorder->on_alloc(address, bytes, round_up(bytes), stream);
-  if (state.history.load(std::memory_order_relaxed))
-    state.port.on_block(BlockEvent::kAllocated, address, bytes, stream);
-  return address;
-}
-
-// While nobody else marks iterations, the allocations themselves tell where one begins: just before this
-// request.
-[[gnu::noinline]] void Session::watch_period(Bytes bytes, StreamId stream) {
-  State& state = *state_;
-  Bytes live{0};
-  if (const allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {
-    live = planned->live_bytes();
-  } else if (const tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire)) {
-    live = recorder->live();
-  }
-  if (const std::optional<MarkSource> mark = state.periods.on_alloc(round_up(bytes), stream, live))
-    on_mark(*mark);
-}
-
-void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
-  State& state = *state_;
-  if (address == nullptr || bytes.value() == 0) return;
-  tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire);
-  // Upstream saw the streams pass before we did: the old free is complete, or it would not hand the address
-  // out.
-  if (state.uses.any_waiting() && state.uses.forget(address) && recorder)
-    recorder->on_free_completed(address);
-  if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
-  if (recorder && state.budget.pending()) [[unlikely]]
-    state.watch_peak(recorder->live());
-  if (allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {
-    const UpstreamUse use = state.port.upstream_use();
-    planned->set_outside_bytes(state.arena.outside_bytes(use));
-    state.guard.note_reserved(use.reserved);
-  }
-}
-
-bool Session::free(void* address) {
-  State& state = *state_;
-  allocator::PlannedAllocator* owner = owner_of(address);
-  const bool ours = owner != nullptr;
-  if (state.forked.load(std::memory_order_relaxed)) return ours;
-  tracer::Recorder* recorder = state.recorder.load(std::memory_order_acquire);
-  if (state.uses.any_noted()) [[unlikely]] {
-    const std::vector<StreamId> streams = state.uses.take(address);
-    if (!streams.empty()) {
-      if (recorder) recorder->on_free_requested(address);
-      if (ours) state.tell_of_free(address, /*completed=*/false);
-      state.free_later(address, ours, streams);
-      return ours;
-    }
-  }
-  if (recorder) recorder->on_free(address);
-  if (!ours) return false;
-  state.tell_of_free(address, /*completed=*/true);
-  owner->free(address);
-  return true;
-}
-
-[[gnu::noinline]] bool Session::free_block_watched(void* address) {
-  if (state_->forked.load(std::memory_order_relaxed)) return true;
-  return block_at(address) && free(address);
-}
-
-allocator::PlannedAllocator* Session::owner_of(const void* address) const noexcept {
-  return state_->arena.owner_of(address);
-}
-
-bool Session::owns(const void* address) const noexcept { return owner_of(address) != nullptr; }
-
-Bytes Session::size_of(const void* address) const {
-  const allocator::PlannedAllocator* owner = owner_of(address);
-  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return Bytes(0);
-  return owner->size_of(address);
-}
-
-std::optional<allocator::ArenaBlock> Session::block_at(const void* address) const {
-  const allocator::PlannedAllocator* owner = owner_of(address);
-  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return std::nullopt;
-  return owner->block_at(address);
-}
-
-std::vector<allocator::ArenaBlock> Session::active_blocks(const void* address) const {
-  const allocator::PlannedAllocator* owner = owner_of(address);
-  if (owner == nullptr || state_->forked.load(std::memory_order_relaxed)) return {};
-  return owner->active_blocks();
 }
 
 // ---- marks
@@ -278,11 +153,11 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   plans.cancel();
   const bool rescues = loud && budget.on();
   if (!rescues) budget.end();
-  state.store(SessionState::kOff, std::memory_order_release);
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
   facts.give_reason(reason);
-  if (!loud) return;
   if (rescues) return begin_rescuing(reason);
+  state.change(SessionState::kOff, reason);
+  if (!loud) return;
   try {
     arena.give_back();
     port.stay_out();
@@ -319,7 +194,7 @@ void Session::after_fork() noexcept {
   state_->watch_period.store(false, std::memory_order_relaxed);
   state_->arena.after_fork();
   state_->recorder.store(nullptr, std::memory_order_relaxed);
-  state_->state.store(SessionState::kOff, std::memory_order_relaxed);
+  state_->state.force(SessionState::kOff);
 }
 
 }  // namespace stowage::plugin

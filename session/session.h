@@ -19,12 +19,9 @@
 #include "session/ports/device_port.h"
 #include "session/session_hot.h"
 #include "session/settings/settings.h"
+#include "session/states.h"
 
 namespace stowage::plugin {
-
-/// kRescuing: the job has no plan, and room is made for it under its budget.
-enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
-const char* to_string(SessionState state);
 
 class Session {
  public:

@@ -93,7 +93,7 @@ void Session::State::begin_rescuing(const std::string& reason) {
   scheduled.store(false, std::memory_order_release);
   evicting_marks = calm_marks = 0;
   facts.give_reason(reason);
-  state.store(SessionState::kRescuing, std::memory_order_release);
+  state.change(SessionState::kRescuing, reason.empty() ? "iterations evict" : reason);
   note(1, "the budget is held by evicting and recomputing" + (reason.empty() ? reason : " (" + reason + ")"));
 }
 
@@ -104,7 +104,7 @@ void Session::State::rescuing_mark(bool evicted) {
   if (calm_marks < (schedule.is_steady() ? 1 : kCalmMarks)) return;
   if ((schedule.follows() && !schedule.has_arena()) || facts.has_reason()) return;
   evicting_marks = 0;
-  state.store(SessionState::kRecording, std::memory_order_release);
+  state.change(SessionState::kRecording, "iterations are alike again");
   start_recording();
 }
 

@@ -148,7 +148,7 @@ void Session::State::back_to_recording() {
   budget.resume();
   budget.schedule().hold(false);
   if (scheduled.exchange(false) && !budget.schedule().is_steady()) budget.schedule().stop();
-  state.store(SessionState::kRecording, std::memory_order_release);
+  state.change(SessionState::kRecording, "the plan was left");
   if (!budget.on()) arena.give_back();
   start_recording();
 }

@@ -49,7 +49,7 @@ void Session::State::begin_planning() {
   guard.note_modelled(*trace);
   scheduled.store(budget.on() && budget.schedule().follows(), std::memory_order_release);
   budget.schedule().hold(true);
-  state.store(SessionState::kPlanning, std::memory_order_release);
+  state.change(SessionState::kPlanning, "the last iterations agree");
   note(1, "planning " + std::to_string(trace->buffers.size()) + " allocations in the background");
   if (Status status = plans.make_first(*trace); !status) return fail(status.error());
   planning_mark();
@@ -96,7 +96,7 @@ void Session::State::adopt(Plan plan) {
   begin_learning();
   facts.add_plan(plan, /*first=*/true);
   plan_left = false;
-  state.store(SessionState::kPlanned, std::memory_order_release);
+  state.change(SessionState::kPlanned, "a plan is there");
   arena.resume();
   rest_under_plan();
   make_lower(plan);

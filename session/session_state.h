@@ -51,7 +51,7 @@ struct Session::State {
   SessionFacts facts;
   ReservedGuard guard;
   DeviceRoom room;
-  std::atomic<SessionState> state{SessionState::kRecording};
+  StateMachine<SessionState> state{"session", SessionState::kRecording, session_arcs()};
   std::atomic<bool> scheduled{
       false};  ///< the plan, or the one being made, is for iterations under a schedule
   std::atomic<bool> in_early_step{false};  ///< an optimizer step that probably makes its state

@@ -1,0 +1,76 @@
+// The states of a session, and a machine that changes states along the arcs of a table only.
+//
+// docs/states.md draws the tables; a test compares.
+// Thread safety: load() from any thread; the rest by one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "session/settings/notice.h"
+
+namespace stowage::plugin {
+
+/// kRescuing: the job has no plan, and room is made for it under its budget.
+enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
+const char* to_string(SessionState state);
+
+/// From one state to another, and when that happens.
+template <class State>
+struct Arc {
+  State from;
+  State to;
+  const char* when;
+};
+std::span<const Arc<SessionState>> session_arcs();
+
+template <class State>
+class StateMachine {
+ public:
+  /// `name`: of what it is the state, for messages. `arcs` must outlive it.
+  StateMachine(const char* name, State first, std::span<const Arc<State>> arcs)
+      : name_(name), state_(first), arcs_(arcs) {}
+
+  [[nodiscard]] State load(std::memory_order order = std::memory_order_seq_cst) const noexcept {
+    return state_.load(order);
+  }
+  /// Changes to `to`, if it is not that already. Throws std::logic_error where no arc leads there: that is a
+  /// mistake in Stowage.
+  void change(State to, const std::string& why) {
+    const State from = load(std::memory_order_relaxed);
+    if (from == to) return;
+    const std::string what = std::string(name_) + ": " + to_string(from) + " to " + to_string(to);
+    if (!leads(from, to))
+      throw std::logic_error(what + " is no change that its table has; please report this");
+    state_.store(to, std::memory_order_release);
+    note(2, what + " (" + why + ")");
+  }
+  /// In a forked child, whatever the table says. Takes no lock.
+  void force(State to) noexcept { state_.store(to, std::memory_order_relaxed); }
+
+ private:
+  [[nodiscard]] bool leads(State from, State to) const {
+    for (const Arc<State>& arc : arcs_) {
+      if (arc.from == from && arc.to == to) return true;
+    }
+    return false;
+  }
+
+  const char* const name_;
+  std::atomic<State> state_;
+  const std::span<const Arc<State>> arcs_;
+};
+
+/// The arcs as a state diagram in Mermaid's language, one arc a line.
+template <class State>
+std::string chart(std::span<const Arc<State>> arcs) {
+  std::string text = "stateDiagram-v2\n";
+  for (const Arc<State>& arc : arcs)
+    text += std::string("  ") + to_string(arc.from) + " --> " + to_string(arc.to) + ": " + arc.when + "\n";
+  return text;
+}
+
+}  // namespace stowage::plugin
