@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
 #include "core/result.h"
 #include "core/trace.h"
 #include "core/units.h"

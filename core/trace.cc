@@ -96,8 +96,8 @@ Status check_each(const Trace& trace, std::size_t count, const char* kind, Compl
 }
 
 Status check_whole(const Trace& trace) {
-  if (trace.info.device > DeviceKind::kCuda) return invalid("device", "its kind is not known");
-  if (trace.info.device_index >= kMaxOrdinal) return invalid("device", "its index is no ordinal");
+  if (trace.info.device.kind > DeviceKind::kCuda) return invalid("device", "its kind is not known");
+  if (trace.info.device.index >= kMaxOrdinal) return invalid("device", "its index is no ordinal");
   if (trace.end == kNever) return invalid("end", "it never comes");
   for (const std::size_t count :
        {trace.names.size(), trace.buffers.size(), trace.ops.size(), trace.values.size()}) {

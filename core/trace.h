@@ -11,17 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
 #include "core/result.h"
 #include "core/units.h"
 
 namespace stowage {
 
-enum class DeviceKind : std::uint8_t { kCpu = 0, kCuda = 1 };
-
 /// Where the trace comes from. Streams are stored as ordinals; their handles mean nothing in another process.
 struct TraceInfo {
-  DeviceKind device = DeviceKind::kCpu;
-  std::uint32_t device_index = 0;
+  Device device;
   std::string device_name;
   std::string torch_version;
   std::string job;         ///< command line or name given by the user; for people, not compared

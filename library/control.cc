@@ -93,16 +93,16 @@ Status enable(const Settings& settings) {
   return {};
 }
 
-std::string name_of(const TraceInfo& info) {
-  const std::string kind = info.device == DeviceKind::kCuda ? "cuda" : "cpu";
-  return kind + ":" + std::to_string(info.device_index);
+// The first of a kind needs no number, and may have one.
+bool is_called(const Device& device, const std::string& name) {
+  const std::string kind = to_string(device.kind);
+  return name == to_string(device) || (device.index == 0 && (name == kind || name == kind + ":0"));
 }
 
 Status save_trace_of(const std::string& path, const std::string& device) {
   const std::vector<Session*> sessions = present_sessions();
   for (auto at = sessions.rbegin(); at != sessions.rend(); ++at) {
-    const std::string name = name_of((*at)->info());
-    if (device.empty() || name == device || name == device + ":0") return (*at)->save_trace(path);
+    if (device.empty() || is_called((*at)->info().device, device)) return (*at)->save_trace(path);
   }
   return Error{ErrorCode::kNotFound, "nothing was recorded" + (device.empty() ? "" : " on " + device) +
                                          "; enable Stowage and run some iterations first"};

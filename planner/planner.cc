@@ -111,7 +111,7 @@ Result<Solution> solve_beside_siblings(const Lifetimes& lifetimes, const PlanOpt
 
 Plan assemble(const Trace& trace, Lifetimes lifetimes, const Solution& solution) {
   Plan plan;
-  plan.device = trace.info.device;
+  plan.device = trace.info.device.kind;
   plan.fingerprint = fingerprint(trace, trace.steady->begin, trace.steady->end);
   plan.entries = std::move(lifetimes.entries);
   for (std::size_t i = 0; i < lifetimes.slots.size(); ++i) {

@@ -13,18 +13,12 @@
 #include <optional>
 #include <vector>
 
+#include "core/runtime_counters.h"
 #include "core/step_log.h"
 #include "recompute/op_traits.h"
 #include "recompute/residency.h"
 
 namespace stowage::recompute {
-
-struct DriverCounts {
-  std::uint64_t iterations = 0;  ///< followed to their end
-  std::uint64_t left = 0;        ///< iterations that differed
-  std::uint64_t evictions = 0;   ///< done
-  std::uint64_t refused = 0;     ///< evictions of the schedule that were not possible
-};
 
 class Driver {
  public:
@@ -42,7 +36,7 @@ class Driver {
   void made(const StorageRecord& record);
   /// An iteration ended and the next begins.
   void next_iteration();
-  [[nodiscard]] const DriverCounts& counts() const { return counts_; }
+  [[nodiscard]] const FollowCounters& counts() const { return counts_; }
 
  private:
   struct Made {
@@ -58,7 +52,7 @@ class Driver {
   std::size_t next_op_ = 0;
   std::size_t next_action_ = 0;
   bool on_course_ = false;
-  DriverCounts counts_;
+  FollowCounters counts_;
 };
 
 /// What an op is and how its tensors lie: equal in each iteration of a job that repeats itself, and in every

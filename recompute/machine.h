@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "core/runtime_counters.h"
 #include "recompute/draw_watch.h"
 #include "recompute/evictor.h"
 #include "recompute/foreign_buffers.h"
@@ -25,7 +26,7 @@ struct Machine {
   DrawWatch draws;
   Evictor evictor{book, residency, foreign};
   StepWatch steps{book, residency};
-  Counters counters;  ///< what Residency does not count
+  RuntimeCounters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
   std::uint64_t iteration_began = 0;   ///< number of its first op
   std::uint64_t window_began = 0;      ///< number of an op

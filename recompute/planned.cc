@@ -43,7 +43,7 @@ void Planned::leave() {
   all.steps.driver().leave();
 }
 
-DriverCounts Planned::counts() {
+FollowCounters Planned::counts() {
   Machine& all = machine();
   const Lock lock(all.mutex);
   return all.steps.driver().counts();

@@ -16,8 +16,8 @@
 #include <optional>
 
 #include "core/result.h"
+#include "core/runtime_counters.h"
 #include "core/step_log.h"
-#include "recompute/driver.h"
 
 namespace stowage::recompute {
 
@@ -32,7 +32,7 @@ class Planned {
   static Status follow(Schedule schedule);
   /// No more.
   static void leave();
-  static DriverCounts counts();
+  static FollowCounters counts();
 
   /// For an allocator: `delta` bytes were taken (below 0: given back), `held` are held now, in the units in
   /// which a budget counts. Cheap; may be called with the allocator's own lock held. Without it a log knows

@@ -21,6 +21,7 @@
 
 #include "core/free_space.h"
 #include "core/result.h"
+#include "core/runtime_counters.h"
 #include "core/shortage.h"
 #include "core/units.h"
 
@@ -42,22 +43,6 @@ struct Options {
   /// No more is evicted when recomputation took more than this many times the time of the job's own ops. On
   /// CUDA both are computed from sizes, so that it is the same in each iteration and on every rank.
   double thrash_limit = 3.0;
-};
-
-/// What happened since install(). Durations are host time.
-struct Counters {
-  std::uint64_t ops = 0;        ///< seen by the interposer, composites not counted
-  std::uint64_t recorded = 0;   ///< of these, ops with a recipe
-  std::uint64_t evictions = 0;  ///< storages
-  std::uint64_t restores = 0;   ///< storages
-  std::uint64_t replays = 0;    ///< ops run again
-  std::uint64_t ops_ns = 0;     ///< in the job's own ops
-  std::uint64_t replay_ns = 0;  ///< in ops run again
-  std::uint64_t search_ns = 0;  ///< choosing what to evict
-  Bytes evicted{0};             ///< bytes evicted at present
-  Bytes evicted_total{0};       ///< bytes ever evicted
-  std::uint64_t rooms = 0;      ///< calls of make_room that freed something
-  std::uint64_t refusals = 0;   ///< calls of make_room that freed nothing
 };
 
 /// The one runtime of a process.
@@ -139,7 +124,8 @@ class Runtime {
   /// True while the calling thread recomputes: its allocations and ops are not the job's own.
   static bool replaying() noexcept;
 
-  static Counters counters();
+  /// What happened since install().
+  static RuntimeCounters counters();
 };
 
 }  // namespace stowage::recompute

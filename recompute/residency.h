@@ -25,7 +25,7 @@
 
 namespace stowage::recompute {
 
-/// Counts of Counters that come from here.
+/// The part of RuntimeCounters that is counted here.
 struct ResidencyCounts {
   std::uint64_t evictions = 0;
   std::uint64_t restores = 0;

@@ -171,10 +171,10 @@ void Runtime::resume() noexcept { end_suspension(); }
 
 bool Runtime::replaying() noexcept { return this_thread().replaying > 0; }
 
-Counters Runtime::counters() {
+RuntimeCounters Runtime::counters() {
   Machine& all = machine();
   const Lock lock(all.mutex);
-  Counters counters = all.counters;
+  RuntimeCounters counters = all.counters;
   const ResidencyCounts& counts = all.residency.counts();
   counters.evictions = counts.evictions;
   counters.restores = counts.restores;

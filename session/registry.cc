@@ -49,8 +49,7 @@ std::vector<Session*> present_sessions() {
   std::vector<Session*> present;
   for (Session* session : all_sessions()) {
     const auto before = std::find_if(present.begin(), present.end(), [&](const Session* other) {
-      return other->info().device == session->info().device &&
-             other->info().device_index == session->info().device_index;
+      return other->info().device == session->info().device;
     });
     if (before == present.end()) {
       present.push_back(session);

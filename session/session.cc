@@ -31,7 +31,7 @@ Session::State::State(SessionHot& hot_path, DevicePort& device_port, const Setti
     : port(device_port),
       settings(chosen),
       info(device_port.describe()),
-      budget(chosen.budget, device_port.ledger(), {info.device, info.device_index}, info.device_memory,
+      budget(chosen.budget, device_port.ledger(), info.device, info.device_memory,
              std::chrono::milliseconds(chosen.plan_wait_ms)),
       hot(hot_path),
       recorder(hot.recorder),

@@ -10,7 +10,7 @@
 namespace stowage::plugin {
 
 void Session::State::start_recording() {
-  recording.start(info.device == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0));
+  recording.start(info.device.kind == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0));
 }
 
 void Session::State::recording_mark(MarkSource source) {

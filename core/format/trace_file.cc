@@ -99,7 +99,7 @@ void write_trace(Builder& builder, const Trace& trace) {
   const SteadyWindow window = trace.steady.value_or(SteadyWindow{});
   const format::SteadyTicks steady(window.previous_begin.value(), window.begin.value(), window.end.value());
   const auto content = format::CreateTraceContent(
-      builder, static_cast<std::uint8_t>(trace.info.device), trace.info.device_index, device_name,
+      builder, static_cast<std::uint8_t>(trace.info.device.kind), trace.info.device.index, device_name,
       torch_version, job, trace.info.device_memory.value(), names, buffers, ops, values, marks,
       trace.steady ? &steady : nullptr, trace.end.value(), trace.dropped, trace.from_first_allocation);
   format::FinishTraceContentBuffer(builder, content);
@@ -181,8 +181,7 @@ void read_marks(const format::MarkColumns* table, ColumnReader& reader, std::vec
 
 Trace read_trace(const format::TraceContent& content, ColumnReader& reader) {
   Trace trace;
-  trace.info.device = DeviceKind{content.device()};
-  trace.info.device_index = content.device_index();
+  trace.info.device = {DeviceKind{content.device()}, content.device_index()};
   trace.info.device_name = reader.take(content.device_name());
   trace.info.torch_version = reader.take(content.torch_version());
   trace.info.job = reader.take(content.job());

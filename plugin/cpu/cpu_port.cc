@@ -46,7 +46,6 @@ Bytes host_memory() {
 
 TraceInfo CpuPort::describe() {
   TraceInfo info;
-  info.device = DeviceKind::kCpu;
   info.device_name = "CPU";
   info.torch_version = TORCH_VERSION;
   info.job = job_.empty() ? command_line() : job_;

@@ -26,17 +26,17 @@ Routes& routes() {
 }
 
 c10::Device device_of(const TraceInfo& info) {
-  if (info.device == DeviceKind::kCpu) return c10::Device(c10::kCPU);
-  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(info.device_index));
+  if (info.device.kind == DeviceKind::kCpu) return c10::Device(c10::kCPU);
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(info.device.index));
 }
 
 void begin_ops(std::shared_ptr<tracer::Recorder> recorder, const TraceInfo& info) {
   tracer::OpRoute route;
   route.recorder = std::move(recorder);
-  if (info.device == DeviceKind::kCuda) {
+  if (info.device.kind == DeviceKind::kCuda) {
     const std::lock_guard lock(routes().mutex);
-    if (routes().cuda) routes().cuda(info.device_index, route);
-    routes().clocks[info.device_index] = route.clock;
+    if (routes().cuda) routes().cuda(info.device.index, route);
+    routes().clocks[info.device.index] = route.clock;
   }
   tracer::start_observing_ops(device_of(info), std::move(route));
 }
@@ -44,11 +44,11 @@ void begin_ops(std::shared_ptr<tracer::Recorder> recorder, const TraceInfo& info
 void end_ops(const TraceInfo& info) { tracer::stop_observing_ops(device_of(info)); }
 
 void complete_durations(tracer::Recorder& recorder, const TraceInfo& info) {
-  if (info.device != DeviceKind::kCuda) return;
+  if (info.device.kind != DeviceKind::kCuda) return;
   std::shared_ptr<tracer::OpClock> clock;
   {
     const std::lock_guard lock(routes().mutex);
-    clock = routes().clocks[info.device_index];
+    clock = routes().clocks[info.device.index];
   }
   if (clock) tracer::resolve_durations(*clock, recorder);
 }

@@ -27,7 +27,7 @@ std::uint64_t unplanned_evictions() {
 
 }  // namespace
 
-BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, DevicePlace device, Bytes device_memory,
+BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, Device device, Bytes device_memory,
                            std::chrono::milliseconds schedule_wait)
     : budget_(budget),
       ledger_(ledger),
@@ -99,7 +99,7 @@ void BudgetKeeper::warn_of_no_limit() const {
 
 void BudgetKeeper::rest() {
   if (state_.load() != State::kWatching) return;
-  const RescueCounts counts = rescue_driver().counts();
+  const RuntimeCounters counts = rescue_driver().counts();
   schedule_.stop();
   end_rescue();
   state_ = State::kResting;

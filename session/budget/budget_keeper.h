@@ -38,7 +38,7 @@ struct BudgetFacts {
   std::uint64_t shortages = 0;  ///< requests that first needed room
   std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
   bool watching = false;        ///< the runtime sees ops now
-  RescueCounts counts;
+  RuntimeCounters counts;
   PlannedBudgetFacts schedule;
 };
 
@@ -46,7 +46,7 @@ class BudgetKeeper {
  public:
   /// `ledger`: null where the device has none; a budget is refused there. `schedule_wait`: where a schedule
   /// is asked for, wait so long for it.
-  BudgetKeeper(const Budget& budget, Ledger* ledger, DevicePlace device, Bytes device_memory,
+  BudgetKeeper(const Budget& budget, Ledger* ledger, Device device, Bytes device_memory,
                std::chrono::milliseconds schedule_wait);
 
   /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
@@ -115,7 +115,7 @@ class BudgetKeeper {
 
   const Budget budget_;
   Ledger* const ledger_;
-  const DevicePlace device_;
+  const Device device_;
   const Bytes device_memory_;
   std::atomic<State> state_{State::kNone};
   std::atomic<std::uint64_t> own_peak_{0};
@@ -130,7 +130,7 @@ class BudgetKeeper {
   std::uint64_t marks_ = 0;
   PlannedBudget schedule_;
   mutable std::mutex counts_mutex_;
-  RescueCounts earlier_;  ///< of times before the last rest
+  RuntimeCounters earlier_;  ///< of times before the last rest
 };
 
 }  // namespace stowage::plugin

@@ -33,7 +33,7 @@ void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   if (++marks_in_period_ < period_) return;
   marks_in_period_ = 0;
   const RescueDriver& driver = rescue_driver();
-  const RescueCounts counts = driver.counts();
+  const RuntimeCounters counts = driver.counts();
   if (state_ < State::kFollowing) note_rescue(counts);
   if (state_ == State::kWatching) watch(counts);
   if (state_ == State::kFollowing) judge(counts, limit);
@@ -43,7 +43,7 @@ void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   driver.end_iteration();
   if (recorded) take_log(limit);
   at_mark_ = driver.counts();
-  const FollowCounts follow = driver.follow_counts();
+  const FollowCounters follow = driver.follow_counts();
   const std::lock_guard lock(mutex_);
   facts_.followed = state_ == State::kFollowing;
   if (!facts_.followed) return;
@@ -57,7 +57,7 @@ bool PlannedBudget::is_steady() const {
 }
 
 // The iteration that is written down begins with all in memory, as those under a schedule do.
-void PlannedBudget::note_rescue(const RescueCounts& counts) {
+void PlannedBudget::note_rescue(const RuntimeCounters& counts) {
   if (state_ == State::kWatching || asked_now_) return;
   const std::uint64_t replays = counts.replays - at_mark_.replays;
   rescue_replays_ = state_ == State::kRecording ? replays : std::min(rescue_replays_, replays);
@@ -72,7 +72,7 @@ bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
   return follows();
 }
 
-void PlannedBudget::watch(const RescueCounts& counts) {
+void PlannedBudget::watch(const RuntimeCounters& counts) {
   if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
   rescue_driver().record_next();
@@ -147,7 +147,7 @@ bool PlannedBudget::repeats_later() {
 }
 
 // What rescue does in the first iteration is still owed to what was evicted before.
-void PlannedBudget::judge(const RescueCounts& counts, Bytes limit) {
+void PlannedBudget::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
   if (rescue_driver().follow_counts().left != left_at_mark_) {
     if (++astray_ < kMostAstray) return;

@@ -66,14 +66,14 @@ class PlannedBudget {
 
  private:
   enum class State : std::uint8_t { kWatching, kRecording, kScheduling, kFollowing, kAlone };
-  void watch(const RescueCounts& counts);
-  void note_rescue(const RescueCounts& counts);
+  void watch(const RuntimeCounters& counts);
+  void note_rescue(const RuntimeCounters& counts);
   [[nodiscard]] bool repeats_later();
   void take_log(Bytes limit);
   void ask(Bytes budget);
   void take_schedule(std::uint64_t number);
   void follow(const Schedule& schedule, std::uint64_t number);
-  void judge(const RescueCounts& counts, Bytes limit);
+  void judge(const RuntimeCounters& counts, Bytes limit);
   void try_again(const std::string& why);
   void stay_alone(const std::string& why);
 
@@ -98,9 +98,9 @@ class PlannedBudget {
   bool proven_ = false;                ///< it was calm for long
   std::uint64_t fits_ = 0;             ///< schedules made anew so that the arena fits
   std::uint64_t rescue_replays_ = 0;   ///< ops that rescue ran again in its best iteration
-  RescueCounts at_mark_;
+  RuntimeCounters at_mark_;
   std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one
-  FollowCounts follow_before_;      ///< when the first schedule came
+  FollowCounters follow_before_;    ///< when the first schedule came
   std::uint64_t rooms_before_ = 0;
   mutable std::mutex mutex_;
   PlannedBudgetFacts facts_;

@@ -12,16 +12,16 @@ constexpr RescueDriver kNone{
     },
     [] {},
     [] {},
-    [](Bytes, DevicePlace) { return false; },
-    [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-    [](const Shortage&, DevicePlace) { return std::string(); },
-    [] { return RescueCounts(); },
+    [](Bytes, Device) { return false; },
+    [](Bytes, Device, const FreeSpace&) { return false; },
+    [](const Shortage&, Device) { return std::string(); },
+    [] { return RuntimeCounters(); },
     [](std::int64_t, std::uint64_t) {},
     [] {},
     [] { return std::optional<Result<StepLog>>(); },
     [](const Schedule&) { return Status(); },
     [] {},
-    [] { return FollowCounts(); }};
+    [] { return FollowCounters(); }};
 
 std::atomic<const RescueDriver*> current{&kNone};
 std::atomic<GuardPlacer> guards{nullptr};
@@ -46,19 +46,6 @@ Status add_user() {
 }
 
 }  // namespace
-
-RescueCounts operator+(const RescueCounts& a, const RescueCounts& b) {
-  return {a.ops + b.ops,
-          a.evictions + b.evictions,
-          a.restores + b.restores,
-          a.replays + b.replays,
-          a.ops_ns + b.ops_ns,
-          a.replay_ns + b.replay_ns,
-          a.search_ns + b.search_ns,
-          a.rooms + b.rooms,
-          a.evicted + b.evicted,
-          a.evicted_total + b.evicted_total};
-}
 
 void set_rescue_driver(const RescueDriver* driver) {
   current.store(driver == nullptr ? &kNone : driver, std::memory_order_release);

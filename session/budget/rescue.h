@@ -11,60 +11,34 @@
 #include <optional>
 #include <string>
 
+#include "core/device.h"
 #include "core/free_space.h"
 #include "core/result.h"
+#include "core/runtime_counters.h"
 #include "core/shortage.h"
 #include "core/step_log.h"
-#include "core/trace.h"
 #include "core/units.h"
 
 namespace stowage::plugin {
 
-/// What the runtime did since it was installed. Durations are host time.
-struct RescueCounts {
-  std::uint64_t ops = 0;        ///< seen
-  std::uint64_t evictions = 0;  ///< of tensors' memory
-  std::uint64_t restores = 0;
-  std::uint64_t replays = 0;  ///< ops run again
-  std::uint64_t ops_ns = 0;   ///< the job's own ops
-  std::uint64_t replay_ns = 0;
-  std::uint64_t search_ns = 0;  ///< choosing what to evict
-  std::uint64_t rooms = 0;      ///< times that something was freed because room was asked for
-  Bytes evicted{0};             ///< away now
-  Bytes evicted_total{0};
-};
-RescueCounts operator+(const RescueCounts& a, const RescueCounts& b);
-
-/// What became of schedules that were followed, in this process.
-struct FollowCounts {
-  std::uint64_t iterations = 0;  ///< followed to their end
-  std::uint64_t left = 0;        ///< iterations that differed
-  std::uint64_t evictions = 0;   ///< done as the schedule says
-};
-
-/// The device that is short.
-struct DevicePlace {
-  DeviceKind kind = DeviceKind::kCpu;
-  std::uint32_t index = 0;
-};
-
+/// `device` is always the one that is short.
 struct RescueDriver {
   Status (*install)() = nullptr;
   void (*uninstall)() = nullptr;  ///< throws what recomputation throws
   void (*end_iteration)() = nullptr;
-  bool (*make_room)(Bytes bytes, DevicePlace device) = nullptr;  ///< true: something was freed
+  bool (*make_room)(Bytes bytes, Device device) = nullptr;  ///< true: something was freed
   /// One contiguous piece; true: something was evicted for it.
-  bool (*make_piece)(Bytes bytes, DevicePlace device, const FreeSpace& space) = nullptr;
+  bool (*make_piece)(Bytes bytes, Device device, const FreeSpace& space) = nullptr;
   /// Empty: the job will not see the error.
-  std::string (*explain)(const Shortage& shortage, DevicePlace device) = nullptr;
-  RescueCounts (*counts)() = nullptr;
+  std::string (*explain)(const Shortage& shortage, Device device) = nullptr;
+  RuntimeCounters (*counts)() = nullptr;
   // What follows schedules: as recompute/planned.h says.
   void (*note_memory)(std::int64_t delta, std::uint64_t held) = nullptr;  ///< throws nothing
   void (*record_next)() = nullptr;
   std::optional<Result<StepLog>> (*take_log)() = nullptr;
   Status (*follow)(const Schedule& schedule) = nullptr;
   void (*leave)() = nullptr;
-  FollowCounts (*follow_counts)() = nullptr;
+  FollowCounters (*follow_counts)() = nullptr;
   /// Bytes that the job would hold beside what is held, were nothing evicted. Nothing while the calling
   /// thread recomputes: what is held then is not the job's alone. May be null: none are ever away.
   std::optional<std::int64_t> (*away)() = nullptr;

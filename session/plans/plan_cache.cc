@@ -12,13 +12,13 @@ namespace {
 
 std::filesystem::path path_of(const std::string& folder, DeviceKind device, std::uint64_t fingerprint) {
   char name[64];
-  std::snprintf(name, sizeof name, "%s-%016llx.stowplan", device == DeviceKind::kCuda ? "cuda" : "cpu",
+  std::snprintf(name, sizeof name, "%s-%016llx.stowplan", to_string(device),
                 static_cast<unsigned long long>(fingerprint));
   return std::filesystem::path(folder) / name;
 }
 
 bool is_for(const Plan& plan, const Trace& trace, const Window& window) {
-  if (plan.device != trace.info.device || plan.fingerprint != window.fingerprint) return false;
+  if (plan.device != trace.info.device.kind || plan.fingerprint != window.fingerprint) return false;
   std::size_t entry = 0;
   for (const Buffer& buffer : trace.buffers) {
     if (buffer.preexisting || buffer.birth < window.begin || buffer.birth >= window.end) continue;
@@ -32,7 +32,7 @@ bool is_for(const Plan& plan, const Trace& trace, const Window& window) {
 }  // namespace
 
 Result<std::optional<Plan>> find_plan(const std::string& folder, const Trace& trace, const Window& window) {
-  const std::filesystem::path path = path_of(folder, trace.info.device, window.fingerprint);
+  const std::filesystem::path path = path_of(folder, trace.info.device.kind, window.fingerprint);
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return std::optional<Plan>();
   Result<Plan> loaded = load_plan(path);
@@ -50,14 +50,14 @@ Status store_plan(const std::string& folder, const TraceInfo& info, const Plan& 
   if (error)
     return Error{ErrorCode::kIo,
                  folder + ": " + error.message() + "; plans are not kept (STOWAGE_PLAN_CACHE)"};
-  const std::filesystem::path path = path_of(folder, info.device, plan.fingerprint);
+  const std::filesystem::path path = path_of(folder, info.device.kind, plan.fingerprint);
   if (std::filesystem::exists(path, error)) return {};
   return save_plan(plan, path);
 }
 
 void forget_plan(const std::string& folder, const TraceInfo& info, const Plan& plan) {
   std::error_code ignored;
-  std::filesystem::remove(path_of(folder, info.device, plan.fingerprint), ignored);
+  std::filesystem::remove(path_of(folder, info.device.kind, plan.fingerprint), ignored);
 }
 
 }  // namespace stowage::plugin

@@ -109,8 +109,8 @@ void Session::reset_peak() {
 std::string Session::report_json() const {
   const State& state = *state_;
   Json json;
-  json["device"] = state.info.device == DeviceKind::kCuda ? "cuda" : "cpu";
-  json["device_index"] = state.info.device_index;
+  json["device"] = to_string(state.info.device.kind);
+  json["device_index"] = state.info.device.index;
   json["device_name"] = state.info.device_name;
   json["state"] = to_string(state.state.load());
   if (state.forked.load()) return json.dump();

@@ -52,7 +52,7 @@ void ReservedGuard::reset_peak() {
 // sets apart while it records may take more than that. A page or two are rounding.
 void ReservedGuard::note_modelled(const Trace& trace) {
   using allocator::CachingModel;
-  if (budget_.on() || info_.device != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
+  if (budget_.on() || info_.device.kind != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
   const auto model = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
   if (!model) return;
   // Where the device has less, the job waited for other streams instead, and would have without Stowage.

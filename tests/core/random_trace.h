@@ -59,8 +59,8 @@ class RandomTraceMaker {
   Tick tick() { return Tick(now_++); }
 
   void describe() {
-    trace_.info.device = random_.one_in(2) ? DeviceKind::kCpu : DeviceKind::kCuda;
-    trace_.info.device_index = random_.below32(8);
+    trace_.info.device.kind = random_.one_in(2) ? DeviceKind::kCpu : DeviceKind::kCuda;
+    trace_.info.device.index = random_.below32(8);
     trace_.info.device_name = "device " + std::to_string(random_.below(100));
     trace_.info.torch_version = "2.11.0";
     trace_.info.job = std::string(random_.below(40), 'j');

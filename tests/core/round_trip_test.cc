@@ -72,7 +72,7 @@ TEST(RoundTrip, WhatCompressesTooWellIsStored) {
 
 TEST(RoundTrip, InvalidObjectsAreNotWritten) {
   Trace trace;
-  trace.info.device = DeviceKind{9};
+  trace.info.device.kind = DeviceKind{9};
   EXPECT_EQ(encode_trace(trace).error().code, ErrorCode::kUnplannable);
   Plan plan;
   plan.height = Bytes(512);

@@ -56,8 +56,8 @@ TEST_P(TraceRule, IsFoundWhenBroken) {
 }
 
 const Violation kWhole[] = {
-    {"DeviceKind", [](Trace& t) { t.info.device = DeviceKind{2}; }, "kind is not known"},
-    {"DeviceIndex", [](Trace& t) { t.info.device_index = kMaxOrdinal; }, "index is no ordinal"},
+    {"DeviceKind", [](Trace& t) { t.info.device.kind = DeviceKind{2}; }, "kind is not known"},
+    {"DeviceIndex", [](Trace& t) { t.info.device.index = kMaxOrdinal; }, "index is no ordinal"},
     {"End", [](Trace& t) { t.end = kNever; }, "never comes"},
     {"SteadyPrevious", [](Trace& t) { t.steady->previous_begin = Tick(5); }, "steady"},
     {"SteadyBegin", [](Trace& t) { t.steady->begin = Tick(10); }, "steady"},

@@ -10,7 +10,7 @@ namespace stowage::planner {
 
 class TraceBuilder {
  public:
-  TraceBuilder() { trace_.info.device = DeviceKind::kCuda; }
+  TraceBuilder() { trace_.info.device.kind = DeviceKind::kCuda; }
 
   /// An allocation of `bytes` on `stream`; its index in the trace.
   std::uint32_t alloc(std::uint64_t bytes, std::uint32_t stream = 0) {

@@ -150,7 +150,7 @@ PROBE int planned_follow() {
 PROBE void planned_leave() { Planned::leave(); }
 /// iterations, left, evictions, refused.
 PROBE void planned_counts(unsigned long long* into) {
-  const DriverCounts counts = Planned::counts();
+  const FollowCounters counts = Planned::counts();
   const unsigned long long all[] = {counts.iterations, counts.left, counts.evictions, counts.refused};
   std::copy(std::begin(all), std::end(all), into);
 }

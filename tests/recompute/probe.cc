@@ -128,7 +128,7 @@ PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
 /// ops, recorded, evictions, restores, replays, ops_ns, replay_ns, search_ns, evicted, evicted_total, rooms,
 /// refusals.
 PROBE void probe_counters(unsigned long long* into) {
-  const Counters c = Runtime::counters();
+  const RuntimeCounters c = Runtime::counters();
   const unsigned long long all[] = {
       c.ops,    c.recorded,  c.evictions, c.restores,        c.replays,
       c.ops_ns, c.replay_ns, c.search_ns, c.evicted.value(), c.evicted_total.value(),

@@ -29,11 +29,11 @@ constexpr RescueDriver kFake{[] {
                              },
                              [] { runtime.installed = false; },
                              [] {},
-                             [](Bytes, DevicePlace) { return runtime.searches_in_vain-- == 0; },
-                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-                             [](const Shortage&, DevicePlace) { return std::string("nothing is left"); },
+                             [](Bytes, Device) { return runtime.searches_in_vain-- == 0; },
+                             [](Bytes, Device, const FreeSpace&) { return false; },
+                             [](const Shortage&, Device) { return std::string("nothing is left"); },
                              [] {
-                               RescueCounts counts;
+                               RuntimeCounters counts;
                                counts.evictions = runtime.evictions;
                                counts.evicted = Bytes(static_cast<std::uint64_t>(runtime.away));
                                return counts;
@@ -43,7 +43,7 @@ constexpr RescueDriver kFake{[] {
                              [] { return std::optional<Result<StepLog>>(); },
                              [](const Schedule&) { return Status(); },
                              [] {},
-                             [] { return FollowCounts(); },
+                             [] { return FollowCounters(); },
                              [] { return std::optional<std::int64_t>(runtime.away); },
                              [] { return runtime.threads; }};
 

@@ -78,14 +78,14 @@ TEST_F(ReservedTest, APlanThatWouldNeedMoreIsNotFollowedAndTheReportSaysWhy) {
 
 // Recording took 12 MiB; expandable segments alone take a page of their own for a block above 1 MiB.
 TEST_F(ReservedTest, APlanIsFollowedThatNeedsWhatExpandableSegmentsAloneWouldReserve) {
-  port.info.device = DeviceKind::kCuda;
+  port.info.device.kind = DeviceKind::kCuda;
   start(Bytes(8 * kMib));
   record(2 * kMib);
   EXPECT_EQ(session->state(), SessionState::kPlanned) << report();
 }
 
 TEST_F(ReservedTest, ExpandableSegmentsReserveNoMoreThanTheDeviceHas) {
-  port.info.device = DeviceKind::kCuda;
+  port.info.device.kind = DeviceKind::kCuda;
   port.info.device_memory = Bytes(16 * kMib);
   start(Bytes(8 * kMib));
   record(2 * kMib);

@@ -16,8 +16,8 @@ namespace stowage::plugin {
 namespace {
 
 struct FakeRuntime {
-  RescueCounts counts;
-  FollowCounts follow;
+  RuntimeCounters counts;
+  FollowCounters follow;
   bool installed = false, wanted = false, recording = false, follows = false;
   int recordings = 0, followed = 0, rooms_asked = 0;
 } runtime;
@@ -28,12 +28,12 @@ constexpr RescueDriver kFake{[] {
                              },
                              [] { runtime.installed = false; },
                              [] { runtime.recording = std::exchange(runtime.wanted, false); },
-                             [](Bytes, DevicePlace) {
+                             [](Bytes, Device) {
                                ++runtime.rooms_asked;
                                return false;
                              },
-                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-                             [](const Shortage&, DevicePlace) { return std::string(); },
+                             [](Bytes, Device, const FreeSpace&) { return false; },
+                             [](const Shortage&, Device) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},
                              [] {

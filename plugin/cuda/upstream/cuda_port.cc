@@ -55,8 +55,7 @@ CudaPort::~CudaPort() {
 
 TraceInfo CudaPort::describe() {
   TraceInfo info;
-  info.device = DeviceKind::kCuda;
-  info.device_index = static_cast<std::uint32_t>(index_);
+  info.device = {DeviceKind::kCuda, static_cast<std::uint32_t>(index_)};
   info.torch_version = built_torch_version();
   info.job = settings_.job;
   cudaDeviceProp properties{};

@@ -13,8 +13,8 @@ namespace {
 constexpr Bytes kLimit{std::uint64_t{1} << 20u};
 
 struct FakeRuntime {
-  RescueCounts counts;
-  FollowCounts follow;
+  RuntimeCounters counts;
+  FollowCounters follow;
   int recordings = 0;
   bool wanted = false, recording = false, log_is_bad = false, follows = false, follow_fails = false;
   std::optional<Result<StepLog>> log;
@@ -33,9 +33,9 @@ void end_iteration() {
 constexpr RescueDriver kFake{[] { return Status(); },
                              [] {},
                              &end_iteration,
-                             [](Bytes, DevicePlace) { return false; },
-                             [](Bytes, DevicePlace, const FreeSpace&) { return false; },
-                             [](const Shortage&, DevicePlace) { return std::string(); },
+                             [](Bytes, Device) { return false; },
+                             [](Bytes, Device, const FreeSpace&) { return false; },
+                             [](const Shortage&, Device) { return std::string(); },
                              [] { return runtime.counts; },
                              [](std::int64_t, std::uint64_t) {},
                              [] {

@@ -1,0 +1,53 @@
+// What the runtime that evicts and recomputes has done: the same words from where it is counted to the
+// report.
+//
+// Thread safety: values.
+#pragma once
+
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace stowage {
+
+/// Since the runtime was installed. Durations are host time.
+struct RuntimeCounters {
+  std::uint64_t ops = 0;        ///< seen, composites not counted
+  std::uint64_t recorded = 0;   ///< of these, ops with a recipe
+  std::uint64_t evictions = 0;  ///< storages
+  std::uint64_t restores = 0;   ///< storages
+  std::uint64_t replays = 0;    ///< ops run again
+  std::uint64_t ops_ns = 0;     ///< in the job's own ops
+  std::uint64_t replay_ns = 0;  ///< in ops run again
+  std::uint64_t search_ns = 0;  ///< choosing what to evict
+  std::uint64_t rooms = 0;      ///< times that something was freed because room was asked for
+  std::uint64_t refusals = 0;   ///< times that nothing was
+  Bytes evicted{0};             ///< at present
+  Bytes evicted_total{0};       ///< ever
+
+  friend RuntimeCounters operator+(RuntimeCounters a, const RuntimeCounters& b) {
+    a.ops += b.ops;
+    a.recorded += b.recorded;
+    a.evictions += b.evictions;
+    a.restores += b.restores;
+    a.replays += b.replays;
+    a.ops_ns += b.ops_ns;
+    a.replay_ns += b.replay_ns;
+    a.search_ns += b.search_ns;
+    a.rooms += b.rooms;
+    a.refusals += b.refusals;
+    a.evicted += b.evicted;
+    a.evicted_total += b.evicted_total;
+    return a;
+  }
+};
+
+/// What became of schedules that were followed, in this process.
+struct FollowCounters {
+  std::uint64_t iterations = 0;  ///< followed to their end
+  std::uint64_t left = 0;        ///< iterations that differed
+  std::uint64_t evictions = 0;   ///< done as the schedule says
+  std::uint64_t refused = 0;     ///< evictions of the schedule that were not possible
+};
+
+}  // namespace stowage
