@@ -43,6 +43,7 @@ void Session::State::note_peak_before(const Trace& trace, Tick begin, Tick end) 
 void Session::State::begin_planning() {
   window_marks = recording.window_marks();
   marks_since_window = 0;
+  put_off.reset();
   const auto trace = std::make_shared<const Trace>(recording.finish());
   facts.keep_trace(trace);
   if (trace->steady) note_peak_before(*trace, trace->steady->begin, trace->steady->end);
@@ -62,7 +63,7 @@ void Session::State::planning_mark() {
   if (!first && !recording.recorder().on_mark(MarkSource::kUser)) return;
   if (marks_since_window++ % window_marks != 0) return;
   const std::chrono::milliseconds wait(first ? settings.plan_wait_ms : 0);
-  std::optional<Result<Plan>> made = plans.poll(wait);
+  std::optional<Result<Plan>> made = put_off ? std::exchange(put_off, std::nullopt) : plans.poll(wait);
   if (!made) return note_before();
   if (!made->ok()) return fail(made->error());
   guard.trust_plan(false);
@@ -88,7 +89,12 @@ void Session::State::adopt(Plan plan) {
   if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
   room.release_upstream();
   if (refuse_plan(plan) || refuse_oversized(plan)) return;
-  if (Status served = arena.serve(plan); !served) return fail(served.error());
+  const Result<bool> served = arena.serve(plan);
+  if (!served.ok()) return fail(served.error());
+  if (!*served) {
+    if (state.load(std::memory_order_relaxed) == SessionState::kPlanning) put_off = std::move(plan);
+    return;
+  }
   plans.use_only(plan);
   guard.begin();
   reserved_clean = Bytes(0);

@@ -66,6 +66,7 @@ struct Session::State {
   std::uint64_t optimizer_steps = 0;  ///< all that began
   std::uint32_t window_marks = 1;     ///< marks of the planned window
   std::uint64_t marks_since_window = 0;
+  std::optional<Result<Plan>> put_off;  ///< made, and a graph's capture kept it from its arena
   Recording recording;
   Learner learner;
   PlanBook plans;

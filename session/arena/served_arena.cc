@@ -36,19 +36,21 @@ Bytes ServedArena::outside_bytes(const UpstreamUse& use) const {
 
 // ---- mapping and serving
 
-Status ServedArena::serve(const Plan& plan) {
+Result<bool> ServedArena::serve(const Plan& plan) {
   if (exists()) {
     if (budget_.on() && parts_.add_all()) {
       const bool taken = static_cast<bool>(allocator().replace_plans({plan}));
       parts_.begin(*arena_);  // it may have grown even for a plan that it cannot take
-      if (taken) return {};
+      if (taken) return true;
     }
     give_back();
+    if (exists() && !port_.may_wait()) return false;
     if (exists() && !part_with())
       return Error{ErrorCode::kOutOfMemory,
                    "the arena cannot be exchanged while tensors of the old plan live in it"};
   }
-  return map_for({plan});
+  if (Status mapped = map_for({plan}); !mapped) return mapped.error();
+  return true;
 }
 
 Status ServedArena::map_for(const std::vector<Plan>& plans) {

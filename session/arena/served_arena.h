@@ -48,10 +48,10 @@ class ServedArena {
   /// What tensors hold outside the present arena.
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
 
-  /// Maps an arena for `plan`, or has the present one serve it. resume() hands out addresses. Error: no
-  /// memory or no room in the budget; or tensors of the old plan live in the present arena and cannot be
-  /// parted with.
-  Status serve(const Plan& plan);
+  /// Maps an arena for `plan`, or has the present one serve it. resume() hands out addresses. False: not now,
+  /// since the device cannot be waited for. Error: no memory or no room in the budget; or tensors of the old
+  /// plan live in the present arena and cannot be parted with.
+  Result<bool> serve(const Plan& plan);
   /// Maps an arena for all of `plans`, as serve(). Requires: not exists().
   Status map_for(const std::vector<Plan>& plans);
   /// Hands out nothing until resume().

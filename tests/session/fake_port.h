@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -40,7 +41,7 @@ class FakePort : public DevicePort {
     const std::lock_guard lock(mutex_);
     return std::min(piece, reserved_ - held_);
   }
-  [[nodiscard]] bool may_wait() const override { return !capturing; }
+  [[nodiscard]] bool may_wait() const override { return !capturing && waits_until_capture-- > 0; }
   std::uint64_t record_fence(StreamId) override {
     const std::lock_guard lock(mutex_);
     open_.insert(++last_fence_);
@@ -83,11 +84,13 @@ class FakePort : public DevicePort {
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks
   /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.
   Bytes piece{std::numeric_limits<std::uint64_t>::max()};
-  bool capturing = false;  ///< nothing may wait for the device
-  bool counted = false;    ///< there is a ledger, which holds what the test and the arena put there
+  std::atomic<bool> capturing{false};  ///< nothing may wait for the device
+  /// A capture begins once it was asked so often whether it may be waited for.
+  mutable std::atomic<int> waits_until_capture{std::numeric_limits<int>::max()};
+  bool counted = false;  ///< there is a ledger, which holds what the test and the arena put there
   Ledger count;
   int maps = 0;
-  int releases = 0;
+  std::atomic<int> releases{0};
   int parts = 0;
   int outs = 0;
 

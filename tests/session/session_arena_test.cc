@@ -2,6 +2,7 @@
 // arena is exchanged, or the session declines.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -51,6 +52,15 @@ struct ArenaExchange : testing::Test {
     for (void* address : live) job->free(address);
     session->on_mark(MarkSource::kOptimizer);
   }
+  /// The same, and within its mark, after `waits` questions, a graph's capture begins, which ends later.
+  void other_stream_with_capture(int waits) {
+    std::vector<void*> live;
+    for (unsigned i = 1; i <= 8; ++i) live.push_back(job->allocate(3000 * i, 1));
+    for (void* address : live) job->free(address);
+    port.waits_until_capture = waits;
+    session->on_mark(MarkSource::kOptimizer);
+    port.waits_until_capture = std::numeric_limits<int>::max();
+  }
   FakePort port;
   std::unique_ptr<Session> session;
   std::unique_ptr<FakeJob> job;
@@ -88,6 +98,20 @@ TEST_F(ArenaExchange, IsLeftToATensorThatLivesInIt) {
   other_stream();
   EXPECT_LT(session->arena_bytes(), both) << "the old arena goes back once nothing lives in it";
   EXPECT_FALSE(session->owns(kept));
+}
+
+TEST_F(ArenaExchange, ComesLaterWhereACaptureBeginsInTheMarkThatItIsDueAt) {
+  for (int waits = 0; waits < 6; ++waits) {
+    leave_the_first_plan();
+    for (int i = 0; i < 6 && session->state() == SessionState::kRecording; ++i) other_stream();
+    ASSERT_EQ(session->state(), SessionState::kPlanning);
+    other_stream_with_capture(waits);
+    for (int i = 0; i < 8; ++i) other_stream();
+    EXPECT_EQ(session->state(), SessionState::kPlanned) << "after " << waits << session->report_json();
+    EXPECT_EQ(nlohmann::json::parse(session->report_json())["last_iteration_misses"], 0);
+    job->free(kept);
+    session = nullptr;  // one at a time
+  }
 }
 
 TEST_F(ArenaExchange, ATensorOfAPlanThatWasGivenUpKeepsNothingButItsSegment) {

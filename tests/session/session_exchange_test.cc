@@ -1,7 +1,9 @@
 // Tensors that outstay their places in the plan: the plan moves to a new arena.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "session/arena/outstayed_watch.h"
@@ -41,8 +43,9 @@ TEST(OutstayedWatch, HasMorePatienceAfterAnExchangeInVain) {
 }
 
 struct ExchangeTest : CachingSessionTest {
-  /// Twelve blocks of different sizes at once; number `kept`, if any, lives on.
-  void iterate(int kept = -1) {
+  /// Twelve blocks of different sizes at once; number `kept`, if any, lives on. Within its mark, after
+  /// `waits` questions, a graph's capture begins, which is over when that is.
+  void iterate(int kept = -1, int waits = std::numeric_limits<int>::max()) {
     std::vector<void*> live;
     for (std::uint64_t i = 0; i < 12; ++i) live.push_back(job->allocate(kBlock + (i << 16)));
     for (int i = 0; i < 12; ++i) {
@@ -51,23 +54,30 @@ struct ExchangeTest : CachingSessionTest {
       else
         job->free(live[static_cast<std::size_t>(i)]);
     }
+    port.waits_until_capture = waits;
     session->on_mark(MarkSource::kOptimizer);
+    port.waits_until_capture = std::numeric_limits<int>::max();
+  }
+  /// Ends where a tensor has just been made that stays in its place.
+  void plan_and_keep_one() {
+    void* const much = job->allocate(4 * kBlock);  // so more was reserved once, which a few segments fit in
+    iterate();
+    job->free(much);
+    for (int i = 0; i < 8 && session->state() != SessionState::kPlanned; ++i) iterate();
+    ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
+    for (int i = 0; i < 6; ++i) iterate();
+    ASSERT_EQ(misses(), 0u);
+    arena = session->arena_bytes();
+    iterate(/*kept=*/3);
   }
   std::uint64_t misses() { return nlohmann::json::parse(session->report_json()).at("last_iteration_misses"); }
 
   std::vector<void*> stays;
+  Bytes arena{0};  ///< before any stays
 };
 
 TEST_F(ExchangeTest, ThePlanMovesToANewArenaWhereATensorStaysInItsPlace) {
-  void* const much = job->allocate(4 * kBlock);  // so more was reserved once, which a few segments fit in
-  iterate();
-  job->free(much);
-  for (int i = 0; i < 8 && session->state() != SessionState::kPlanned; ++i) iterate();
-  ASSERT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
-  for (int i = 0; i < 6; ++i) iterate();
-  ASSERT_EQ(misses(), 0u);
-  const Bytes arena = session->arena_bytes();
-  iterate(/*kept=*/3);
+  plan_and_keep_one();
   iterate();
   EXPECT_GT(misses(), 0u);
   for (std::uint64_t i = 0; i < 2 * OutstayedWatch::kPatience; ++i) iterate();
@@ -79,6 +89,20 @@ TEST_F(ExchangeTest, ThePlanMovesToANewArenaWhereATensorStaysInItsPlace) {
   job->free(stays[0]);
   iterate();
   EXPECT_EQ(session->arena_bytes(), arena);
+}
+
+TEST_F(ExchangeTest, ThePlanMovesLaterWhereACaptureBeginsInTheMarkThatItIsDueAt) {
+  constexpr auto kPatience = static_cast<int>(OutstayedWatch::kPatience);
+  for (int waits = 0; waits < 6; ++waits) {
+    plan_and_keep_one();
+    for (int i = 0; i <= kPatience; ++i) iterate(-1, waits);
+    EXPECT_EQ(session->state(), SessionState::kPlanned) << "after " << waits << session->report_json();
+    for (int i = 0; i < 3 * kPatience; ++i) iterate();
+    EXPECT_EQ(session->state(), SessionState::kPlanned) << "after " << waits << session->report_json();
+    EXPECT_EQ(misses(), 0u) << "after " << waits << session->report_json();
+    for (void* const address : std::exchange(stays, {})) job->free(address);
+    restart({});
+  }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct ReservedGuardTest : testing::Test, ArenaOnHost {
     Plan plan;
     plan.entries.push_back({Bytes(height), kStream, Offset(0), kUpstream});
     plan.height = Bytes(height);
-    ASSERT_TRUE(arena->serve(plan));
+    ASSERT_TRUE(arena->serve(plan).ok());
     guard.begin();
     guard.restart();
     arena->resume();
