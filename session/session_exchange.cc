@@ -42,13 +42,13 @@ void Session::State::watch_outstayed(bool clean, Bytes reserved) {
 // Not under a budget, where the arena is counted as a whole and a schedule may follow its addresses.
 bool Session::State::may_exchange() const {
   return !budget.on() && !plans.makes_further() && !plans.makes_lower() && port.may_wait() &&
-         !uses.any_waiting();
+         !uses.any_in_arena();
 }
 
 void Session::State::exchange_arena() {
   const std::vector<Plan> active = plans.in_use();
   arena.pause();
-  const bool parted = arena.shut_out() && arena.part_with();
+  const bool parted = arena.shut_out() && port.may_wait() && arena.part_with();
   if (!parted && !arena.allocator().replace_plans(active)) return back_to_recording();
   if (parted && !arena.map_for(active)) return back_to_recording();
   room.release_upstream();  // what it served in the arena's stead

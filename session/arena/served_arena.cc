@@ -148,8 +148,9 @@ Bytes ServedArena::give_up_free_parts() {
 }
 
 void ServedArena::give_back() {
-  if (hot_.former.any() && port_.may_wait() && !hot_.uses.any_waiting()) hot_.former.shrink();
-  if (!exists() || hot_.serving.load(std::memory_order_relaxed) != nullptr || hot_.uses.any_waiting()) return;
+  if (hot_.former.any() && port_.may_wait() && !hot_.uses.any_in_arena()) hot_.former.shrink();
+  if (!exists() || hot_.serving.load(std::memory_order_relaxed) != nullptr || hot_.uses.any_in_arena())
+    return;
   if (settles() || !port_.may_wait() || !shut_out()) return;
   if (allocator().live_bytes().value() != 0) return give_back_idle();
   hot_.owner.store(nullptr, std::memory_order_release);  // before the addresses can become somebody else's
@@ -167,7 +168,6 @@ void ServedArena::give_back_idle() {
 // Under a budget a former arena is counted by its blocks from then on, which only memory that is committed on
 // touch allows.
 bool ServedArena::part_with() {
-  if (!port_.may_wait()) return false;
   if (budget_.on()) {
     if (!port_.commits_on_touch() || settles()) return false;
     give_up_free_parts();
@@ -182,7 +182,7 @@ bool ServedArena::part_with() {
 void ServedArena::shrink_former() {
   constexpr std::uint64_t kMarksLetPass = 8;
   if (!hot_.former.any() || !port_.may_wait()) return;
-  if (hot_.uses.any_waiting() && ++marks_let_pass_ < kMarksLetPass) return;
+  if (hot_.uses.any_in_arena() && ++marks_let_pass_ < kMarksLetPass) return;
   marks_let_pass_ = 0;
   hot_.former.shrink();
 }

@@ -87,7 +87,8 @@ class ServedArena {
   /// Gives idle memory of an arena back that is served from, page by page. Waits for the device.
   void give_back_idle();
   /// Where tensors live in it: it becomes a former arena, which keeps the segments that they lie in. False,
-  /// and nothing changes: the device cannot be waited for, the budget forbids it, or there are too many.
+  /// and nothing changes: the budget forbids it, or there are too many. Requires: the device can be waited
+  /// for.
   bool part_with();
   /// Gives back former arenas' memory that no tensor lies in. Waits for the device, but not at every mark
   /// where frees wait for other streams, which may be done soon.

@@ -125,5 +125,26 @@ TEST_F(ArenaExchange, ATensorOfAPlanThatWasGivenUpKeepsNothingButItsSegment) {
   EXPECT_EQ(session->arena_bytes(), Bytes(0));
 }
 
+TEST_F(ArenaExchange, AnIdleArenaGoesBackWhileFreesOfUpstreamsBlocksWaitForOtherStreams) {
+  leave_the_first_plan();
+  void* const used = job->allocate(50'000);
+  ASSERT_FALSE(session->record_stream(used, StreamId(1)));
+  job->free(used);
+  job->free(kept);
+  other_stream();
+  EXPECT_EQ(session->arena_bytes(), Bytes(0));
+}
+
+TEST_F(ArenaExchange, AnArenaStaysWhileAFreeInItWaitsForAnotherStream) {
+  leave_the_first_plan();
+  ASSERT_TRUE(session->record_stream(kept, StreamId(1)));
+  job->free(kept);
+  other_stream();
+  EXPECT_GT(session->arena_bytes(), Bytes(0));
+  port.pass_fences();
+  other_stream();
+  EXPECT_EQ(session->arena_bytes(), Bytes(0));
+}
+
 }  // namespace
 }  // namespace stowage::plugin

@@ -105,5 +105,19 @@ TEST_F(ExchangeTest, ThePlanMovesLaterWhereACaptureBeginsInTheMarkThatItIsDueAt)
   }
 }
 
+TEST_F(ExchangeTest, ThePlanMovesWhileFreesOfUpstreamsBlocksWaitForOtherStreams) {
+  plan_and_keep_one();
+  iterate();
+  ASSERT_GT(misses(), 0u);
+  void* const used = job->allocate(7 * kBlock);  // no plan knows it
+  ASSERT_FALSE(session->record_stream(used, StreamId(1)));
+  job->free(used);
+  for (std::uint64_t i = 0; i < 2 * OutstayedWatch::kPatience; ++i) iterate();
+  EXPECT_EQ(misses(), 0u) << session->report_json();
+  job->free(stays[0]);
+  iterate();
+  EXPECT_EQ(session->arena_bytes(), arena) << "nor does that keep the old arena";
+}
+
 }  // namespace
 }  // namespace stowage::plugin

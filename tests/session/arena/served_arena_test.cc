@@ -65,7 +65,6 @@ TEST_F(ServedArenaTest, StaysWhereTheDeviceCannotBeWaitedFor) {
   void* const old = allocate();
   arena->pause();
   port.capturing = true;
-  EXPECT_FALSE(arena->part_with());
   EXPECT_FALSE(*arena->serve(plan_of(3))) << "put off";
   EXPECT_EQ(arena->owner_of(old), &arena->allocator());
 }
