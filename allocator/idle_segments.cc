@@ -25,9 +25,9 @@ std::vector<bool> in_use(const std::vector<Segment>& segments, const Layout& lay
 
 void IdleSegments::note_arena() {
   idle_.clear();
-  const std::vector<Segment> segments = arena_.segments();
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    if (!segments[i].committed) idle_.push_back(i);
+  segments_ = arena_.segments();
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    if (!segments_[i].committed) idle_.push_back(i);
   }
   committed_.store(arena_.committed().value(), std::memory_order_relaxed);
 }
@@ -49,11 +49,10 @@ bool IdleSegments::commit_for(std::uint64_t begin, std::uint64_t end, Layout& la
 }
 
 Bytes IdleSegments::lacking(std::uint64_t begin, std::uint64_t end) const {
-  if (idle_.empty() || device_full_) return Bytes(0);
-  const std::vector<Segment> segments = arena_.segments();
+  if (device_full_) return Bytes(0);
   Bytes sum{0};
   for (const std::size_t index : idle_) {
-    if (segments[index].end > begin && segments[index].begin < end) sum += segments[index].bytes();
+    if (segments_[index].end > begin && segments_[index].begin < end) sum += segments_[index].bytes();
   }
   return sum;
 }
@@ -89,6 +88,7 @@ void IdleSegments::take_out(Offset from, Bytes most, const std::vector<Plan>& pl
   }
   std::reverse(idle.begin(), idle.end());
   layout = Layout(plans, segments, &layout);
+  segments_ = std::move(segments);
   idle_ = std::move(idle);
 }
 

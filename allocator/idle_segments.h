@@ -55,6 +55,9 @@ class IdleSegments {
 
   Arena& arena_;
   std::mutex changing_;
+  /// As they were when the layout was made, since the arena cannot be asked while memory comes or goes.
+  /// Whether one has memory now, idle_ tells.
+  std::vector<Segment> segments_;
   std::vector<std::size_t> idle_;  ///< indices of segments without memory, ascending
   bool device_full_ = false;
   bool held_back_ = false;

@@ -113,5 +113,41 @@ TEST(Threads, FreesFromAnotherThread) {
   EXPECT_EQ(allocator.counts().clean_iterations, 200u);
 }
 
+// What is live keeps its stamps, and nobody asks the arena of its segments while memory comes and goes.
+TEST(Threads, MemoryGoesBackWhileOthersAllocate) {
+  const Job job = gpt_like(4, 1u << 20u);
+  auto allocator = make_allocator({place(job)});
+  Stamps stamps(allocator);
+  std::atomic<bool> done{false};
+  std::atomic<std::size_t> pairs{0};  // of all threads, so that together they follow the plan
+  std::atomic<std::uint64_t> clashes{0};
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      while (!done.load()) {
+        const std::size_t pair = pairs++;
+        const Bytes bytes(job.bytes[pair % job.bytes.size()]);
+        static_cast<void>(allocator.lacking(bytes, StreamId(0)));
+        void* const address = allocator.allocate(bytes, StreamId(0));
+        if (pair % job.bytes.size() == 0) allocator.on_mark();
+        if (address == nullptr) continue;
+        clashes += !stamps.swap(address, bytes.value(), 0, thread);
+        clashes += !stamps.swap(address, bytes.value(), thread, 0);
+        allocator.free(address);
+      }
+    });
+  }
+  for (int i = 0; i < 200; ++i) {
+    allocator.decommit_idle();
+    std::this_thread::yield();
+  }
+  done.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(clashes, 0u);
+  EXPECT_EQ(allocator.live_bytes(), Bytes(0));
+  EXPECT_TRUE(allocator.commit_all().ok());
+  EXPECT_EQ(allocator.committed_bytes(), allocator.arena().mapped());
+}
+
 }  // namespace
 }  // namespace stowage::allocator::testing
