@@ -15,8 +15,8 @@
 #include "library/finish.h"
 #include "library/report.h"
 #include "plugin/cpu/cpu_adaptor.h"
+#include "plugin/torch/live_torch.h"
 #include "recompute/recompute.h"
-#include "session/budget/rescue.h"
 #include "session/registry.h"
 #include "session/session.h"
 #include "session/settings/environment.h"
@@ -195,7 +195,7 @@ int stowage_finish_later() {
 
 int stowage_guard_with(int (*place)(int)) {
   return guarded([&]() -> Status {
-    set_guard_placer(place);
+    live_torch().set_guard_placer(place);
     for (Session* session : all_sessions()) session->guards_placed();
     return {};
   });

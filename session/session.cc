@@ -3,7 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "session/ports/observers.h"
 #include "session/registry.h"
 #include "session/session_state.h"
 #include "session/settings/notice.h"
@@ -26,12 +25,13 @@ int rank(MarkSource source) {
 
 }  // namespace
 
-Session::State::State(SessionHot& hot_path, DevicePort& device_port, const Settings& chosen,
-                      std::unique_ptr<PlanSource> source)
+Session::State::State(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch_port,
+                      const Settings& chosen, std::unique_ptr<PlanSource> source)
     : port(device_port),
+      torch(torch_port),
       settings(chosen),
       info(device_port.describe()),
-      budget(chosen.budget, device_port.ledger(), info.device, info.device_memory,
+      budget(chosen.budget, device_port.ledger(), torch_port, info.device, info.device_memory,
              std::chrono::milliseconds(chosen.plan_wait_ms)),
       hot(hot_path),
       recorder(hot.recorder),
@@ -42,16 +42,17 @@ Session::State::State(SessionHot& hot_path, DevicePort& device_port, const Setti
       arena(hot, port, budget, settings.fault),
       guard(port, info, budget, arena, facts),
       room(port, arena, guard),
-      recording(hot.recorder, info, settings),
+      recording(hot.recorder, port, torch, info, settings),
       learner(recording),
       plans(settings, info, std::move(source)) {}
 
-Session::Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans)
-    : state_(std::make_unique<State>(hot_, port, settings, std::move(plans))) {
+Session::Session(DevicePort& port, TorchPort& torch, const Settings& settings,
+                 std::unique_ptr<PlanSource> plans)
+    : state_(std::make_unique<State>(hot_, port, torch, settings, std::move(plans))) {
   state_->start_recording();
   state_->budget.begin(/*last_call=*/false);
   add_session(this);
-  prepare_observing();  // once the session is known: whatever watches may have stopped for lack of one
+  torch.watch_steps();  // once the session is known: whatever watches may have stopped for lack of one
 }
 
 Session::~Session() {

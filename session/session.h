@@ -17,6 +17,7 @@
 #include "core/trace.h"
 #include "session/plans/plan_source.h"
 #include "session/ports/device_port.h"
+#include "session/ports/torch_port.h"
 #include "session/session_hot.h"
 #include "session/settings/settings.h"
 #include "session/states.h"
@@ -26,8 +27,10 @@ namespace stowage::plugin {
 class Session {
  public:
   /// Begins to record at once and joins the process's sessions (registry.h), which hear of optimizer steps
-  /// and forks. `port` must outlive the session. `plans` is for tests; by default the background planner.
-  Session(DevicePort& port, const Settings& settings, std::unique_ptr<PlanSource> plans = nullptr);
+  /// and forks. `port` and `torch` must outlive the session. `plans` is for tests; by default the background
+  /// planner.
+  Session(DevicePort& port, TorchPort& torch, const Settings& settings,
+          std::unique_ptr<PlanSource> plans = nullptr);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

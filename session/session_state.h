@@ -29,11 +29,12 @@
 namespace stowage::plugin {
 
 struct Session::State {
-  State(SessionHot& hot_path, DevicePort& device_port, const Settings& chosen,
+  State(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch_port, const Settings& chosen,
         std::unique_ptr<PlanSource> source);
 
   // ---- fixed
   DevicePort& port;
+  TorchPort& torch;
   const Settings settings;
   const TraceInfo info;
   BudgetKeeper budget;

@@ -7,8 +7,7 @@
 #include <mutex>
 
 #include "plugin/cpu/cpu_port.h"
-#include "plugin/torch/torch_observers.h"
-#include "plugin/torch/torch_rescue.h"
+#include "plugin/torch/live_torch.h"
 
 namespace stowage::plugin {
 namespace {
@@ -17,7 +16,7 @@ constexpr std::uint8_t kPriority = 1;  // upstream registers with 0
 
 // A session; those of earlier installs stay, since tensors of theirs may be alive.
 struct Station {
-  Station(CpuPort& port, const Settings& settings) : session(port, settings) {}
+  Station(CpuPort& port, const Settings& settings) : session(port, live_torch(), settings) {}
   Session session;
   Station* older = nullptr;
 };
@@ -134,8 +133,6 @@ Status CpuAdaptor::install(const Settings& settings) {
     if (upstream_ == nullptr) upstream_ = present;
   }
   if (port_ == nullptr) port_ = new CpuPort(settings.job, upstream_->raw_deleter());
-  observe_torch();
-  prepare_rescue();
   auto* station = new Station(*port_, settings);
   station->older = latest_.load();
   latest_.store(station, std::memory_order_release);

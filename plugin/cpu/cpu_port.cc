@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "allocator/host_backend.h"
-#include "session/budget/rescue.h"
+#include "recompute/planned.h"
 
 namespace stowage::plugin {
 namespace {
@@ -102,7 +102,7 @@ void CpuPort::tell(void* address, bool taken) noexcept {
   if (!ledger_.limited()) return;
   const auto bytes = static_cast<std::int64_t>(malloc_usable_size(address));
   const std::uint64_t held = ledger_.held().value();
-  rescue_driver().note_memory(taken ? bytes : -bytes, held - std::min(held, kept_.bytes().value()));
+  recompute::Planned::note_memory(taken ? bytes : -bytes, held - std::min(held, kept_.bytes().value()));
 }
 
 // Small blocks are rounded up and cut to PyTorch's alignment; large ones may have pages of their own.

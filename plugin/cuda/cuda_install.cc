@@ -1,21 +1,16 @@
 #include "plugin/cuda/cuda_install.h"
 
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <cstdlib>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <string>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_settings.h"
-#include "plugin/torch/torch_observers.h"
-#include "plugin/torch/torch_rescue.h"
 #include "session/settings/notice.h"
-#include "tracer/event_clock.h"
 
 namespace stowage::plugin {
 namespace {
@@ -65,14 +60,6 @@ void put_in_place(torch_cuda::CUDAAllocator* allocator) {
   c10::SetAllocator(c10::kCUDA, allocator, kPriority);
 }
 
-/// The clock and the current stream of a device's recorded ops.
-void complete_route(std::uint32_t index, tracer::OpRoute& route) {
-  const auto device = static_cast<c10::DeviceIndex>(index);
-  route.clock = std::make_shared<tracer::EventClock>(c10::Device(c10::kCUDA, device),
-                                                     c10::impl::getDeviceGuardImpl(c10::kCUDA));
-  route.current_stream = [device] { return cuda_adaptor()->current_stream_of(device); };
-}
-
 template <class Action>
 Status contained(Action action) {
   const std::lock_guard lock(installing());
@@ -88,8 +75,6 @@ Status open(const Settings& settings) {
   if (!ours) return ours.error();
   if ((*ours)->active()) return {};
   prefer_expandable_segments(settings);
-  set_cuda_route(&complete_route);
-  prepare_rescue();
   (*ours)->activate(settings);
   return {};
 }

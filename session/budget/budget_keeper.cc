@@ -21,19 +21,16 @@ constexpr std::uint64_t kRoundingShare =
 constexpr Bytes kWorthALimit{1u << 20};
 constexpr double kSpareRoom = 1.125;  // where a guessed peak is raised
 
-std::uint64_t unplanned_evictions() {
-  return rescue_driver().counts().evictions - rescue_driver().follow_counts().evictions;
-}
-
 }  // namespace
 
-BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, Device device, Bytes device_memory,
-                           std::chrono::milliseconds schedule_wait)
+BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device,
+                           Bytes device_memory, std::chrono::milliseconds schedule_wait)
     : budget_(budget),
       ledger_(ledger),
+      torch_(torch),
       device_(device),
       device_memory_(device_memory),
-      schedule_(schedule_wait) {
+      schedule_(torch, schedule_wait) {
   if (!budget_.is_set()) return;
   state_ = State::kWaiting;
   if (ledger_ == nullptr) {
@@ -50,12 +47,12 @@ void BudgetKeeper::refuse(const std::string& why) {
 }
 
 void BudgetKeeper::begin(bool last_call) {
-  if (state_.load() != State::kWaiting || (!guards_are_known() && !last_call)) return;
-  if (!guards_are_known())
+  if (state_.load() != State::kWaiting || (!torch_.guards_are_known() && !last_call)) return;
+  if (!torch_.guards_are_known())
     return refuse(
         "Stowage's Python package is not loaded in this process, and only it can guard the tensors whose "
         "pointers Python hands out (install it beside torch, or call stowage.enable(budget=…))");
-  if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
+  if (Status begun = torch_.begin_rescue(); !begun) return refuse(begun.error().message);
   state_ = State::kWatching;
   evictions_at_mark_ = unplanned_evictions();
   if (budget_.kind() != Budget::Kind::kShareOfPeak) set_limit(budget_.limit_of(device_memory_));
@@ -71,7 +68,7 @@ void BudgetKeeper::set_limit(Bytes limit) {
 void BudgetKeeper::shed() {
   const Bytes over = ledger_->missing(Bytes(0));
   if (over.value() == 0) return;
-  rescue_driver().make_room(over, device_);
+  torch_.make_room(over, device_);
   ledger_->trim();
   if (ledger_->met()) return;
   note(1, "budget: " + std::to_string(ledger_->missing(Bytes(0)).value()) +
@@ -99,9 +96,9 @@ void BudgetKeeper::warn_of_no_limit() const {
 
 void BudgetKeeper::rest() {
   if (state_.load() != State::kWatching) return;
-  const RuntimeCounters counts = rescue_driver().counts();
+  const RuntimeCounters counts = torch_.counters();
   schedule_.stop();
-  end_rescue();
+  torch_.end_rescue();
   state_ = State::kResting;
   const std::lock_guard lock(counts_mutex_);
   earlier_ = earlier_ + counts;
@@ -109,9 +106,13 @@ void BudgetKeeper::rest() {
 
 void BudgetKeeper::resume() {
   if (state_.load() != State::kResting) return;
-  if (Status begun = begin_rescue(); !begun) return refuse(begun.error().message);
+  if (Status begun = torch_.begin_rescue(); !begun) return refuse(begun.error().message);
   state_ = State::kWatching;
   evictions_at_mark_ = unplanned_evictions();
+}
+
+std::uint64_t BudgetKeeper::unplanned_evictions() const {
+  return torch_.counters().evictions - torch_.follow_counters().evictions;
 }
 
 bool BudgetKeeper::on_mark(MarkSource source) {
@@ -147,11 +148,10 @@ void BudgetKeeper::believe_peak() {
 
 // What is held, what is away and what is asked for together are what the job would hold without a budget.
 void BudgetKeeper::note_demand(Bytes bytes) noexcept {
-  const RescueDriver& driver = rescue_driver();
-  if (budget_.kind() != Budget::Kind::kShareOfPeak || driver.away == nullptr) return;
+  if (budget_.kind() != Budget::Kind::kShareOfPeak) return;
   const Bytes held = ledger_->held() + bytes;
-  if ((held + driver.counts().evicted).value() <= demand_.load()) return;
-  const std::optional<std::int64_t> away = driver.away();
+  if ((held + torch_.counters().evicted).value() <= demand_.load()) return;
+  const std::optional<std::int64_t> away = torch_.bytes_away();
   if (!away) return;
   const auto demand = static_cast<std::int64_t>(held.value()) + *away;
   if (demand > static_cast<std::int64_t>(demand_.load())) demand_ = static_cast<std::uint64_t>(demand);
@@ -194,9 +194,8 @@ bool BudgetKeeper::raise_own_peak(Bytes planned) {
 
 bool BudgetKeeper::may_rest() const {
   if (state_.load() != State::kWatching) return true;
-  const RescueDriver& driver = rescue_driver();
-  const bool alone = driver.threads == nullptr || driver.threads() <= 1;
-  return between_ops_ && alone && driver.counts().evicted.value() == 0;
+  const bool alone = torch_.threads_in_iterations() <= 1;
+  return between_ops_ && alone && torch_.counters().evicted.value() == 0;
 }
 
 bool BudgetKeeper::make_room(Bytes bytes) noexcept {
@@ -204,25 +203,24 @@ bool BudgetKeeper::make_room(Bytes bytes) noexcept {
   if (missing.value() == 0) return true;
   shortages_.fetch_add(1, std::memory_order_relaxed);
   note_demand(bytes);
-  return state_.load() == State::kWatching && rescue_driver().make_room(missing, device_);
+  return state_.load() == State::kWatching && torch_.make_room(missing, device_);
 }
 
 // Two threads that wait for one another both go on to the error: a wait is never longer than this.
 bool BudgetKeeper::await_others(Bytes bytes, bool refused) noexcept {
   constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
-  const RescueDriver& driver = rescue_driver();
-  if (state_.load() != State::kWatching || driver.threads == nullptr) return false;
-  for (auto waited = kStep; waited <= kLongest && driver.threads() > 1; waited += kStep) {
+  if (state_.load() != State::kWatching) return false;
+  for (auto waited = kStep; waited <= kLongest && torch_.threads_in_iterations() > 1; waited += kStep) {
     std::this_thread::sleep_for(kStep);
     const Bytes missing = ledger_->missing(bytes);
     const bool fits = missing.value() == 0;
-    if ((fits && !refused) || driver.make_room(fits ? bytes : missing, device_)) return true;
+    if ((fits && !refused) || torch_.make_room(fits ? bytes : missing, device_)) return true;
   }
   return false;
 }
 
 bool BudgetKeeper::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
-  if (state_.load() != State::kWatching || !rescue_driver().make_piece(bytes, device_, space)) return false;
+  if (state_.load() != State::kWatching || !torch_.make_piece(bytes, device_, space)) return false;
   shortages_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -232,7 +230,7 @@ bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
   shortages_.fetch_add(1, std::memory_order_relaxed);
   note_demand(bytes);
   return state_.load() == State::kWatching &&
-         rescue_driver().make_room(missing.value() == 0 ? bytes : missing, device_);
+         torch_.make_room(missing.value() == 0 ? bytes : missing, device_);
 }
 
 std::string BudgetKeeper::explain(Shortage shortage) {
@@ -240,7 +238,7 @@ std::string BudgetKeeper::explain(Shortage shortage) {
   const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
   shortage.held = ledger_->held();
   shortage.limit = ledger_->limit() + page;
-  const std::string why = rescue_driver().explain(shortage, device_);
+  const std::string why = torch_.explain(shortage, device_);
   if (why.empty()) return why;
   refusals_.fetch_add(1, std::memory_order_relaxed);
   return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
@@ -264,7 +262,7 @@ BudgetFacts BudgetKeeper::facts() const {
   facts.watching = state_.load() == State::kWatching;
   facts.schedule = schedule_.facts();
   const std::lock_guard lock(counts_mutex_);
-  facts.counts = facts.watching ? earlier_ + rescue_driver().counts() : earlier_;
+  facts.counts = facts.watching ? earlier_ + torch_.counters() : earlier_;
   return facts;
 }
 

@@ -23,7 +23,7 @@
 #include "session/budget/budget.h"
 #include "session/budget/ledger.h"
 #include "session/budget/planned_budget.h"
-#include "session/budget/rescue.h"
+#include "session/ports/torch_port.h"
 
 namespace stowage::plugin {
 
@@ -46,7 +46,7 @@ class BudgetKeeper {
  public:
   /// `ledger`: null where the device has none; a budget is refused there. `schedule_wait`: where a schedule
   /// is asked for, wait so long for it.
-  BudgetKeeper(const Budget& budget, Ledger* ledger, Device device, Bytes device_memory,
+  BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device, Bytes device_memory,
                std::chrono::milliseconds schedule_wait);
 
   /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
@@ -112,9 +112,11 @@ class BudgetKeeper {
   void raise_peak(std::uint64_t peak) noexcept;
   void warn_of_no_limit() const;
   [[nodiscard]] bool leaves_all() const;
+  [[nodiscard]] std::uint64_t unplanned_evictions() const;
 
   const Budget budget_;
   Ledger* const ledger_;
+  TorchPort& torch_;
   const Device device_;
   const Bytes device_memory_;
   std::atomic<State> state_{State::kNone};

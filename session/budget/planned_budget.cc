@@ -32,18 +32,17 @@ Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.val
 void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   if (++marks_in_period_ < period_) return;
   marks_in_period_ = 0;
-  const RescueDriver& driver = rescue_driver();
-  const RuntimeCounters counts = driver.counts();
+  const RuntimeCounters counts = torch_.counters();
   if (state_ < State::kFollowing) note_rescue(counts);
   if (state_ == State::kWatching) watch(counts);
   if (state_ == State::kFollowing) judge(counts, limit);
   if (scheduler_.busy()) take_schedule(number);
   const bool recorded = state_ == State::kRecording && !std::exchange(asked_now_, false);
-  left_at_mark_ = driver.follow_counts().left;
-  driver.end_iteration();
+  left_at_mark_ = torch_.follow_counters().left;
+  torch_.end_iteration();
   if (recorded) take_log(limit);
-  at_mark_ = driver.counts();
-  const FollowCounters follow = driver.follow_counts();
+  at_mark_ = torch_.counters();
+  const FollowCounters follow = torch_.follow_counters();
   const std::lock_guard lock(mutex_);
   facts_.followed = state_ == State::kFollowing;
   if (!facts_.followed) return;
@@ -75,13 +74,13 @@ bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
 void PlannedBudget::watch(const RuntimeCounters& counts) {
   if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
-  rescue_driver().record_next();
+  torch_.record_next();
   asked_now_ = true;
   state_ = State::kRecording;
 }
 
 void PlannedBudget::take_log(Bytes limit) {
-  std::optional<Result<StepLog>> log = rescue_driver().take_log();
+  std::optional<Result<StepLog>> log = torch_.take_log();
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
@@ -106,7 +105,6 @@ void PlannedBudget::take_schedule(std::uint64_t number) {
 }
 
 void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
-  const RescueDriver& driver = rescue_driver();
   const auto evictions = static_cast<std::uint64_t>(
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
@@ -116,19 +114,19 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
                       " ops in an iteration, the schedule would " + std::to_string(replays));
   const Bytes peak = schedule.peak;
   const Bytes height = schedule.height;
-  if (Status followed = driver.follow(schedule); !followed) return stay_alone(followed.error().message);
+  if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   state_ = State::kFollowing;
   followed_ = calm_ = astray_ = 0;
   since_followed_ = last_distance_ = 0;
   proven_ = false;
   has_arena_ = schedule.height.value() != 0 && schedule.height <= budget_;
-  rooms_before_ = driver.counts().rooms;
+  rooms_before_ = torch_.counters().rooms;
   note(1, "budget: a schedule is followed: " + std::to_string(evictions) + " evictions and " +
               std::to_string(replays) + " ops recomputed in each iteration");
   const std::lock_guard lock(mutex_);
   if (facts_.since == 0) {
     facts_.since = number;
-    follow_before_ = driver.follow_counts();
+    follow_before_ = torch_.follow_counters();
   }
   facts_.evictions = evictions;
   facts_.recomputed_ops = replays;
@@ -149,7 +147,7 @@ bool PlannedBudget::repeats_later() {
 // What rescue does in the first iteration is still owed to what was evicted before.
 void PlannedBudget::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
-  if (rescue_driver().follow_counts().left != left_at_mark_) {
+  if (torch_.follow_counters().left != left_at_mark_) {
     if (++astray_ < kMostAstray) return;
     period_ = 1;
     return try_again("the job's ops differ from iteration to iteration");
@@ -180,7 +178,7 @@ void PlannedBudget::stay_alone(const std::string& why) {
 
 void PlannedBudget::stop() {
   scheduler_.cancel();
-  rescue_driver().leave();
+  torch_.leave();
   log_.reset();
   held_ = false;
   asked_now_ = false;

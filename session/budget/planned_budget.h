@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "planner/schedule/background.h"
-#include "session/budget/rescue.h"
+#include "session/ports/torch_port.h"
 
 namespace stowage::plugin {
 
@@ -43,9 +43,10 @@ class PlannedBudget {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
   /// `wait`: where a schedule is asked for, wait so long for it.
-  explicit PlannedBudget(std::chrono::milliseconds wait) : wait_(wait) {}
+  PlannedBudget(TorchPort& torch, std::chrono::milliseconds wait) : torch_(torch), wait_(wait) {}
   /// With another maker of schedules, for tests.
-  PlannedBudget(std::chrono::milliseconds wait, Maker maker) : wait_(wait), scheduler_(std::move(maker)) {}
+  PlannedBudget(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
+      : torch_(torch), wait_(wait), scheduler_(std::move(maker)) {}
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
   void end_iteration(Bytes limit, std::uint64_t number);
@@ -77,6 +78,7 @@ class PlannedBudget {
   void try_again(const std::string& why);
   void stay_alone(const std::string& why);
 
+  TorchPort& torch_;
   const std::chrono::milliseconds wait_;
   planner::schedule::BackgroundScheduler scheduler_;
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made of it

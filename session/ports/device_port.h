@@ -13,6 +13,10 @@
 #include "core/trace.h"
 #include "session/budget/ledger.h"
 
+namespace stowage::tracer {
+class OpClock;
+}
+
 namespace stowage::plugin {
 
 /// Bytes that PyTorch's own allocator holds: given to tensors, and taken from the device. Arena bytes do not
@@ -76,6 +80,10 @@ class DevicePort {
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
   /// False while the device must not be waited for: a graph is being captured.
   [[nodiscard]] virtual bool may_wait() const { return true; }
+  /// A new clock for the device's ops; null: host time.
+  virtual std::shared_ptr<tracer::OpClock> make_op_clock() { return nullptr; }
+  /// The calling thread's stream on the device; 0 where it has no ordinal.
+  virtual StreamId current_stream() { return StreamId(0); }
   /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
   virtual std::uint64_t record_fence(StreamId stream) = 0;
   /// True once the stream has run past the fence. Never blocks.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "session/ports/observers.h"
-
 namespace stowage::plugin {
 namespace {
 
@@ -37,7 +35,7 @@ void Recording::stop() {
 }
 
 void Recording::stop_ops() {
-  if (std::exchange(ops_observed_, false)) unobserve_ops(info_);
+  if (std::exchange(ops_observed_, false)) torch_.unobserve_ops(info_.device);
 }
 
 void Recording::forget() {
@@ -74,13 +72,13 @@ bool Recording::has_ops(bool wanted) {
   if (all_marks_with_ops_ >= kMaxMarksWithOps) return true;
   ops_observed_ = true;
   marks_with_ops_ = 0;
-  observe_ops(recorders_.back(), info_);
+  torch_.observe_ops(recorders_.back(), info_.device, port_);
   return false;
 }
 
 Trace Recording::finish() {
   stop_ops();
-  complete_ops(recorder(), info_);
+  torch_.complete_ops(recorder(), info_.device);
   return recorder().snapshot(tracer::Extent::kAll);
 }
 

@@ -13,6 +13,8 @@
 #include <memory>
 #include <vector>
 
+#include "session/ports/device_port.h"
+#include "session/ports/torch_port.h"
 #include "session/settings/settings.h"
 #include "tracer/recorder.h"
 
@@ -24,8 +26,9 @@ class Recording {
 
   /// `hot`: where the threads of the job find the recorder that is to hear of them; null while nothing is
   /// written down.
-  Recording(std::atomic<tracer::Recorder*>& hot, const TraceInfo& info, const Settings& settings)
-      : hot_(hot), info_(info), settings_(settings) {}
+  Recording(std::atomic<tracer::Recorder*>& hot, DevicePort& port, TorchPort& torch, const TraceInfo& info,
+            const Settings& settings)
+      : hot_(hot), port_(port), torch_(torch), info_(info), settings_(settings) {}
 
   /// Begins anew, with a recorder that knows of no earlier buffer. `device_is_empty`: nothing is allocated on
   /// the device.
@@ -62,6 +65,8 @@ class Recording {
   bool has_ops(bool wanted);
 
   std::atomic<tracer::Recorder*>& hot_;
+  DevicePort& port_;
+  TorchPort& torch_;
   const TraceInfo& info_;
   const Settings& settings_;
   std::vector<std::shared_ptr<tracer::Recorder>> recorders_;  ///< the last one is in use; others are empty

@@ -65,7 +65,7 @@ Settings BusySession::patient() {
 }
 
 void BusySession::start(const Settings& settings) {
-  session = std::make_unique<Session>(port, settings);
+  session = std::make_unique<Session>(port, torch, settings);
   mine = std::make_unique<Blocks>(port, *session, 1);
 }
 

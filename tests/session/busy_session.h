@@ -20,6 +20,7 @@
 
 #include "allocator/arena_counters.h"
 #include "tests/session/fake_port.h"
+#include "tests/session/fake_torch.h"
 
 namespace stowage::plugin {
 
@@ -111,6 +112,7 @@ struct BusySession : testing::Test {
 
   static constexpr std::uint64_t kBlock = std::uint64_t{1} << 16;
   BusyPort port;
+  FakeTorch torch;
   std::unique_ptr<Session> session;
   std::unique_ptr<Blocks> mine;  ///< of the thread that trains
 };

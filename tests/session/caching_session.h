@@ -19,7 +19,7 @@ struct CachingSessionTest : testing::Test {
   void restart(Settings settings, std::unique_ptr<PlanSource> plans = nullptr) {
     settings.plan_wait_ms = 60'000;
     session = nullptr;  // one at a time
-    session = std::make_unique<Session>(port, settings, std::move(plans));
+    session = std::make_unique<Session>(port, no_torch(), settings, std::move(plans));
     job = std::make_unique<FakeJob>(port, *session);
   }
 

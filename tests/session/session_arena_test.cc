@@ -37,7 +37,7 @@ struct ArenaExchange : testing::Test {
     Settings settings;
     settings.diverged_iterations = 3;
     settings.max_plans = 1;
-    session = std::make_unique<Session>(port, settings, std::make_unique<LatePlans>());
+    session = std::make_unique<Session>(port, no_torch(), settings, std::make_unique<LatePlans>());
     job = std::make_unique<FakeJob>(port, *session);
     for (int i = 0; i < 6 && session->state() != SessionState::kPlanned; ++i) job->iterate();
     ASSERT_EQ(session->state(), SessionState::kPlanned);

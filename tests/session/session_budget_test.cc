@@ -8,60 +8,15 @@
 #include <thread>
 #include <vector>
 
-#include "session/budget/rescue.h"
 #include "tests/session/fake_port.h"
+#include "tests/session/fake_torch.h"
 
 namespace stowage::plugin {
 namespace {
 
-struct FakeRuntime {
-  bool installed = false;
-  bool guarded = false;
-  std::uint64_t evictions = 0;
-  std::int64_t away = 0;
-  std::uint64_t threads = 1;
-  int searches_in_vain = -1;  ///< then one finds room; < 0: none ever does
-} runtime;
-
-constexpr RescueDriver kFake{[] {
-                               runtime.installed = true;
-                               return Status();
-                             },
-                             [] { runtime.installed = false; },
-                             [] {},
-                             [](Bytes, Device) { return runtime.searches_in_vain-- == 0; },
-                             [](Bytes, Device, const FreeSpace&) { return false; },
-                             [](const Shortage&, Device) { return std::string("nothing is left"); },
-                             [] {
-                               RuntimeCounters counts;
-                               counts.evictions = runtime.evictions;
-                               counts.evicted = Bytes(static_cast<std::uint64_t>(runtime.away));
-                               return counts;
-                             },
-                             [](std::int64_t, std::uint64_t) {},
-                             [] {},
-                             [] { return std::optional<Result<StepLog>>(); },
-                             [](const Schedule&) { return Status(); },
-                             [] {},
-                             [] { return FollowCounters(); },
-                             [] { return std::optional<std::int64_t>(runtime.away); },
-                             [] { return runtime.threads; }};
-
 class SessionBudget : public ::testing::Test {
  protected:
-  SessionBudget() {
-    runtime = {};
-    set_rescue_driver(&kFake);
-    set_guard_placer([](int place) {
-      if (place != 2) runtime.guarded = place == 1;
-      return 0;
-    });
-    port_.counted = true;
-  }
-  ~SessionBudget() override {
-    set_rescue_driver(nullptr);
-    set_guard_placer(nullptr);
-  }
+  SessionBudget() { port_.counted = true; }
   static Settings settings(const char* budget) {
     Settings settings;
     settings.budget = *Budget::parse(budget);
@@ -73,15 +28,16 @@ class SessionBudget : public ::testing::Test {
     for (int i = 0; i < times; ++i) job.iterate();
   }
   FakePort port_;
+  FakeTorch torch_;
 };
 
 TEST_F(SessionBudget, ThatFitsIsPlannedAndTheRuntimeIsTakenOut) {
-  Session session(port_, settings("1MiB"));
-  EXPECT_TRUE(runtime.installed && runtime.guarded);
+  Session session(port_, torch_, settings("1MiB"));
+  EXPECT_TRUE(torch_.installed && FakeTorch::guarded);
   FakeJob job(port_, session);
   iterate(job, 6);
   EXPECT_EQ(session.state(), SessionState::kPlanned);
-  EXPECT_FALSE(runtime.installed || runtime.guarded);
+  EXPECT_FALSE(torch_.installed || FakeTorch::guarded);
   EXPECT_EQ(port_.count.held(), session.arena_bytes());
   EXPECT_TRUE(port_.count.limited());
   session.stop();
@@ -90,11 +46,11 @@ TEST_F(SessionBudget, ThatFitsIsPlannedAndTheRuntimeIsTakenOut) {
 
 TEST_F(SessionBudget, WhoseArenaHasNoRoomIsHeldWithoutAPlanAndSaysWhy) {
   port_.count.take(Bytes(1'000'000));
-  Session session(port_, settings("1010000"));
+  Session session(port_, torch_, settings("1010000"));
   FakeJob job(port_, session);
   iterate(job, 40);
   EXPECT_EQ(session.state(), SessionState::kRescuing);
-  EXPECT_TRUE(runtime.installed);
+  EXPECT_TRUE(torch_.installed);
   EXPECT_EQ(port_.maps, 0);
   const auto report = nlohmann::json::parse(session.report_json());
   EXPECT_EQ(report["state"], "rescuing");
@@ -103,14 +59,14 @@ TEST_F(SessionBudget, WhoseArenaHasNoRoomIsHeldWithoutAPlanAndSaysWhy) {
 }
 
 TEST_F(SessionBudget, EvictingIterationsEndRecordingAndCalmOnesBeginItAgain) {
-  Session session(port_, settings("1MiB"));
+  Session session(port_, torch_, settings("1MiB"));
   FakeJob job(port_, session);
   for (int i = 0; i < 3; ++i) {
-    ++runtime.evictions;
+    ++torch_.counts.evictions;
     job.iterate();
   }
   EXPECT_EQ(session.state(), SessionState::kRescuing);
-  ++runtime.evictions;
+  ++torch_.counts.evictions;
   iterate(job, 16);
   EXPECT_EQ(session.state(), SessionState::kRescuing);
   iterate(job, 1);
@@ -120,7 +76,7 @@ TEST_F(SessionBudget, EvictingIterationsEndRecordingAndCalmOnesBeginItAgain) {
 }
 
 TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
-  Session session(port_, settings("100000"));
+  Session session(port_, torch_, settings("100000"));
   FakeJob job(port_, session);
   iterate(job, 6);
   ASSERT_EQ(session.state(), SessionState::kPlanned);
@@ -134,7 +90,7 @@ TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
   EXPECT_TRUE(session.free(used));
   session.on_mark(MarkSource::kOptimizer);
   EXPECT_EQ(session.state(), SessionState::kRecording);
-  EXPECT_TRUE(runtime.installed);
+  EXPECT_TRUE(torch_.installed);
   EXPECT_EQ(port_.count.held(), Bytes(0));
   EXPECT_FALSE(session.make_room(Bytes(200'000)));
   EXPECT_NE(session.explain_shortage(Bytes(200'000)).find("nothing is left"), std::string::npos);
@@ -146,7 +102,7 @@ TEST_F(SessionBudget, ATensorThatStaysInTheArenaOfAnOldPlanKeepsNoNewOneAway) {
   Settings changing = settings("400000");
   changing.diverged_iterations = 3;
   changing.max_plans = 1;
-  Session session(port_, changing);
+  Session session(port_, torch_, changing);
   FakeJob job(port_, session);
   iterate(job, 6);
   ASSERT_EQ(session.state(), SessionState::kPlanned);
@@ -174,7 +130,7 @@ TEST_F(SessionBudget, ATensorThatStaysInTheArenaOfAnOldPlanKeepsNoNewOneAway) {
 }
 
 TEST_F(SessionBudget, OfItsOwnPeakIsALimitAfterTwoIterations) {
-  Session session(port_, settings("50%"));
+  Session session(port_, torch_, settings("50%"));
   FakeJob job(port_, session);
   port_.count.take(Bytes(8000));
   job.iterate();
@@ -185,7 +141,7 @@ TEST_F(SessionBudget, OfItsOwnPeakIsALimitAfterTwoIterations) {
 }
 
 TEST_F(SessionBudget, OfItsOwnPeakIsNotAnnouncedWhileMoreIsHeldThatCannotBeEvicted) {
-  Session session(port_, settings("50%"));
+  Session session(port_, torch_, settings("50%"));
   FakeJob job(port_, session);
   const auto told = [&] { return nlohmann::json::parse(session.report_json())["budget"]; };
   port_.count.take(Bytes(8000));
@@ -200,7 +156,7 @@ TEST_F(SessionBudget, OfItsOwnPeakIsNotAnnouncedWhileMoreIsHeldThatCannotBeEvict
 }
 
 TEST_F(SessionBudget, OfItsOwnPeakRisesWhereTheJobAsksForMoreThanThat) {
-  Session session(port_, settings("50%"));
+  Session session(port_, torch_, settings("50%"));
   FakeJob job(port_, session);
   port_.count.take(Bytes(8000));
   job.iterate();
@@ -209,7 +165,7 @@ TEST_F(SessionBudget, OfItsOwnPeakRisesWhereTheJobAsksForMoreThanThat) {
   ASSERT_EQ(port_.count.limit(), Bytes(4000));
   EXPECT_FALSE(session.make_room(Bytes(3000)));
   EXPECT_EQ(port_.count.limit(), Bytes(4000)) << "it has held more than that before";
-  runtime.away = 5000;
+  torch_.away = 5000;
   EXPECT_TRUE(session.make_room(Bytes(3000)));
   EXPECT_EQ(port_.count.limit(), Bytes(5000));
   EXPECT_EQ(nlohmann::json::parse(session.report_json())["budget"]["own_peak_bytes"], 10'000);
@@ -217,7 +173,7 @@ TEST_F(SessionBudget, OfItsOwnPeakRisesWhereTheJobAsksForMoreThanThat) {
 }
 
 TEST_F(SessionBudget, OfItsOwnPeakIsALimitWhereNobodyMarksAndIsLearnedAnewWhereAnOptimizerSteps) {
-  Session session(port_, settings("50%"));
+  Session session(port_, torch_, settings("50%"));
   FakeJob job(port_, session);
   port_.count.take(Bytes(8000));
   std::uint64_t random = 1;
@@ -244,23 +200,23 @@ TEST_F(SessionBudget, OfItsOwnPeakIsALimitWhereNobodyMarksAndIsLearnedAnewWhereA
 }
 
 TEST_F(SessionBudget, ThatFitsKeepsTheRuntimeWhileAnotherThreadTrains) {
-  runtime.threads = 2;
-  Session session(port_, settings("1MiB"));
+  torch_.threads = 2;
+  Session session(port_, torch_, settings("1MiB"));
   FakeJob job(port_, session);
   iterate(job, 6);
   EXPECT_EQ(session.state(), SessionState::kPlanned);
-  EXPECT_TRUE(runtime.installed);
-  runtime.threads = 1;
+  EXPECT_TRUE(torch_.installed);
+  torch_.threads = 1;
   iterate(job, 1);
-  EXPECT_FALSE(runtime.installed);
+  EXPECT_FALSE(torch_.installed);
 }
 
 TEST_F(SessionBudget, ThatIsUsedUpWaitsForWhatOpsOfOtherThreadsHold) {
-  Session session(port_, settings("1MiB"));
+  Session session(port_, torch_, settings("1MiB"));
   constexpr Bytes kHeld{1u << 20};
   port_.count.take(kHeld);
   EXPECT_FALSE(session.make_room(Bytes(1000))) << "nobody else is there";
-  runtime.threads = 2;
+  torch_.threads = 2;
   EXPECT_FALSE(session.make_room(Bytes(1000))) << "they never give anything";
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -271,18 +227,18 @@ TEST_F(SessionBudget, ThatIsUsedUpWaitsForWhatOpsOfOtherThreadsHold) {
 }
 
 TEST_F(SessionBudget, ThatUpstreamRefusesWaitsForWhatOpsOfOtherThreadsHold) {
-  Session session(port_, settings("1MiB"));
-  runtime.threads = 2;
+  Session session(port_, torch_, settings("1MiB"));
+  torch_.threads = 2;
   EXPECT_FALSE(session.make_room_upstream(Bytes(1000))) << "that it fits as it is counted says nothing";
-  runtime.searches_in_vain = 5;
+  torch_.searches_in_vain = 5;
   EXPECT_TRUE(session.make_room_upstream(Bytes(1000)));
-  EXPECT_EQ(runtime.searches_in_vain, -1);
+  EXPECT_EQ(torch_.searches_in_vain, -1);
 }
 
 TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {
   port_.counted = false;
-  Session session(port_, settings("1MiB"));
-  EXPECT_FALSE(runtime.installed);
+  Session session(port_, torch_, settings("1MiB"));
+  EXPECT_FALSE(torch_.installed);
   FakeJob job(port_, session);
   iterate(job, 6);
   EXPECT_EQ(session.state(), SessionState::kPlanned);

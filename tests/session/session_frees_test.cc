@@ -31,7 +31,7 @@ struct SessionFrees : testing::Test {
   void SetUp() override {
     Settings settings;
     settings.plan_wait_ms = 60'000;
-    session = std::make_unique<Session>(port, settings);
+    session = std::make_unique<Session>(port, no_torch(), settings);
     job = std::make_unique<FakeJob>(port, *session);
     for (int i = 0; i < 6 && session->state() != SessionState::kPlanned; ++i) job->iterate();
     ASSERT_EQ(session->state(), SessionState::kPlanned);

@@ -3,34 +3,24 @@
 
 #include <memory>
 
-#include "session/ports/observers.h"
 #include "tests/session/fake_port.h"
+#include "tests/session/fake_torch.h"
 
 namespace stowage::plugin {
 namespace {
 
-// Whether ops are being written down; stands in for torch.
-bool observing_ops = false;
-const OpObserving kFakeOps{nullptr,
-                           [](std::shared_ptr<tracer::Recorder>, const TraceInfo&) { observing_ops = true; },
-                           [](const TraceInfo&) { observing_ops = false; }, nullptr};
-
 struct SessionOps : testing::Test {
-  SessionOps() { set_op_observing(&kFakeOps); }
-  ~SessionOps() override {
-    session.reset();
-    set_op_observing(nullptr);
-  }
   void start(std::uint64_t most_iterations = 50, bool record_ops = true) {
     Settings settings;
     settings.plan_wait_ms = 60'000;
     settings.record_iterations = most_iterations;
     settings.record_ops = record_ops;
-    session = std::make_unique<Session>(port, settings);
+    session = std::make_unique<Session>(port, torch, settings);
     job = std::make_unique<FakeJob>(port, *session);
   }
 
   FakePort port;
+  FakeTorch torch;
   std::unique_ptr<Session> session;
   std::unique_ptr<FakeJob> job;
 };
@@ -39,21 +29,21 @@ TEST_F(SessionOps, AreWrittenDownInTheWindowAfterTwoThatAgreeAndNoLonger) {
   start();
   job->iterate(5);
   job->iterate(8);
-  EXPECT_FALSE(observing_ops);
+  EXPECT_FALSE(torch.observing_ops);
   job->iterate(8);
-  EXPECT_TRUE(observing_ops);
+  EXPECT_TRUE(torch.observing_ops);
   EXPECT_EQ(session->state(), SessionState::kRecording);
   job->iterate(8);
-  EXPECT_FALSE(observing_ops);
+  EXPECT_FALSE(torch.observing_ops);
   EXPECT_EQ(session->state(), SessionState::kPlanned);
 }
 
 TEST_F(SessionOps, AreWrittenDownForAWholeWindowOfTwoMarks) {
   start();
   for (int i = 0; i < 2; ++i) job->iterate(5), job->iterate(8);
-  EXPECT_TRUE(observing_ops);
+  EXPECT_TRUE(torch.observing_ops);
   job->iterate(5);
-  EXPECT_TRUE(observing_ops);
+  EXPECT_TRUE(torch.observing_ops);
   job->iterate(8);
   EXPECT_EQ(session->state(), SessionState::kPlanned);
 }
@@ -62,11 +52,11 @@ TEST_F(SessionOps, AreNotWrittenDownWhereNothingRepeatsOrNobodyWantsThem) {
   start();
   for (int i = 0; i < 9; ++i) {
     job->iterate(3 + i);
-    EXPECT_FALSE(observing_ops);
+    EXPECT_FALSE(torch.observing_ops);
   }
   start(50, false);
   for (int i = 0; i < 2; ++i) job->iterate();
-  EXPECT_FALSE(observing_ops);
+  EXPECT_FALSE(torch.observing_ops);
   EXPECT_EQ(session->state(), SessionState::kPlanned);
 }
 
@@ -74,10 +64,10 @@ TEST_F(SessionOps, StopAgainWhereTheJobStopsRepeatingItself) {
   start(5);
   testing::internal::CaptureStderr();
   for (const int count : {1, 1, 2, 3, 4}) job->iterate(count);
-  EXPECT_TRUE(observing_ops);
+  EXPECT_TRUE(torch.observing_ops);
   EXPECT_EQ(session->state(), SessionState::kRecording);  // the last allowed iteration, but two have agreed
   job->iterate(5);
-  EXPECT_FALSE(observing_ops);
+  EXPECT_FALSE(torch.observing_ops);
   EXPECT_EQ(session->state(), SessionState::kOff);
   testing::internal::GetCapturedStderr();
 }

@@ -33,7 +33,8 @@ struct ReservedTest : testing::Test {
     Settings settings;
     settings.plan_cache = plan_cache;
     settings.plan_wait_ms = 60'000;
-    session = std::make_unique<Session>(port, settings, std::make_unique<ChangedPlans>(wasteful(waste)));
+    session = std::make_unique<Session>(port, no_torch(), settings,
+                                        std::make_unique<ChangedPlans>(wasteful(waste)));
     job = std::make_unique<FakeJob>(port, *session);
   }
   /// Blocks of one MiB each, all alive at once, then one of `extra` bytes alone.

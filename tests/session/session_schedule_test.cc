@@ -2,52 +2,17 @@
 // what the last iteration left, and what does not follow the plan has room made for it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 #include <vector>
 
-#include "session/budget/rescue.h"
 #include "tests/planner/schedule_logs.h"
 #include "tests/session/fake_port.h"
+#include "tests/session/fake_torch.h"
 
 namespace stowage::plugin {
 namespace {
-
-struct FakeRuntime {
-  RuntimeCounters counts;
-  FollowCounters follow;
-  bool installed = false, wanted = false, recording = false, follows = false;
-  int recordings = 0, followed = 0, rooms_asked = 0;
-} runtime;
-
-constexpr RescueDriver kFake{[] {
-                               runtime.installed = true;
-                               return Status();
-                             },
-                             [] { runtime.installed = false; },
-                             [] { runtime.recording = std::exchange(runtime.wanted, false); },
-                             [](Bytes, Device) {
-                               ++runtime.rooms_asked;
-                               return false;
-                             },
-                             [](Bytes, Device, const FreeSpace&) { return false; },
-                             [](const Shortage&, Device) { return std::string(); },
-                             [] { return runtime.counts; },
-                             [](std::int64_t, std::uint64_t) {},
-                             [] {
-                               ++runtime.recordings;
-                               runtime.wanted = true;
-                             },
-                             [] { return std::optional<Result<StepLog>>(planner::schedule::chain(10, 4)); },
-                             [](const Schedule&) {
-                               ++runtime.followed;
-                               runtime.follows = true;
-                               return Status();
-                             },
-                             [] { runtime.follows = false; },
-                             [] { return runtime.follow; }};
 
 constexpr std::uint64_t kActivations = 6;
 constexpr std::uint64_t kActivation = 4096;
@@ -60,7 +25,9 @@ constexpr std::uint64_t kHeight =
 /// Every iteration evicts something: as the schedule says, where one is followed.
 class Job {
  public:
-  Job(FakePort& port, Session& session) : port_(port), session_(session) { take(kParameters); }
+  Job(FakePort& port, FakeTorch& torch, Session& session) : port_(port), torch_(torch), session_(session) {
+    take(kParameters);
+  }
 
   void iterate(std::uint64_t extra = 0) {
     note_eviction();
@@ -75,8 +42,8 @@ class Job {
   }
   /// An iteration whose ops are not those of the schedule.
   void differ(std::uint64_t bytes) {
-    ++runtime.counts.evictions;
-    ++runtime.follow.left;
+    ++torch_.counts.evictions;
+    ++torch_.follow_counts.left;
     give(take(bytes));
     session_.on_mark(MarkSource::kOptimizer);
   }
@@ -103,13 +70,14 @@ class Job {
   std::uint64_t peak = 0;
 
  private:
-  static void note_eviction() {
-    ++runtime.counts.evictions;
-    if (!runtime.follows) return void(++runtime.counts.rooms);
-    ++runtime.follow.evictions;
-    ++runtime.follow.iterations;
+  void note_eviction() {
+    ++torch_.counts.evictions;
+    if (!torch_.follows) return void(++torch_.counts.rooms);
+    ++torch_.follow_counts.evictions;
+    ++torch_.follow_counts.iterations;
   }
   FakePort& port_;
+  FakeTorch& torch_;
   Session& session_;
   std::map<void*, Bytes> sizes_;
   void* gradient_ = nullptr;
@@ -118,15 +86,8 @@ class Job {
 class SessionSchedule : public ::testing::Test {
  protected:
   SessionSchedule() {
-    runtime = {};
-    set_rescue_driver(&kFake);
-    set_guard_placer([](int) { return 0; });
+    torch_.iteration.emplace(planner::schedule::chain(10, 4));
     port_.counted = port_.on_touch = true;
-  }
-  ~SessionSchedule() override {
-    session_.reset();
-    set_rescue_driver(nullptr);
-    set_guard_placer(nullptr);
   }
   void start(std::uint64_t budget) {
     Settings settings;
@@ -134,8 +95,8 @@ class SessionSchedule : public ::testing::Test {
     settings.record_ops = false;
     settings.plan_wait_ms = 60'000;
     settings.diverged_iterations = 3;
-    session_ = std::make_unique<Session>(port_, settings);
-    job_ = std::make_unique<Job>(port_, *session_);
+    session_ = std::make_unique<Session>(port_, torch_, settings);
+    job_ = std::make_unique<Job>(port_, torch_, *session_);
   }
   bool reach(SessionState state, int most = 16) {
     for (int i = 0; i < most && session_->state() != state; ++i) job_->iterate();
@@ -144,6 +105,7 @@ class SessionSchedule : public ::testing::Test {
   [[nodiscard]] nlohmann::json report() const { return nlohmann::json::parse(session_->report_json()); }
 
   FakePort port_;
+  FakeTorch torch_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Job> job_;
 };
@@ -156,8 +118,8 @@ TEST_F(SessionSchedule, IsPlannedWithTheRuntimeInPlace) {
   start(kRoomy);
   ASSERT_TRUE(reach(SessionState::kPlanned));
   for (int i = 0; i < 20; ++i) job_->iterate();
-  EXPECT_TRUE(runtime.installed && runtime.follows);
-  EXPECT_EQ(runtime.followed, 1);
+  EXPECT_TRUE(torch_.installed && torch_.follows);
+  EXPECT_EQ(torch_.followed, 1);
   const auto told = report();
   EXPECT_EQ(told["state"], "planned");
   EXPECT_EQ(told["clean_iterations"], 20);
@@ -168,13 +130,13 @@ TEST_F(SessionSchedule, IsPlannedWithTheRuntimeInPlace) {
 
 TEST_F(SessionSchedule, EvictionsBeyondItAreNotPlanned) {
   start(kRoomy);
-  ASSERT_TRUE(reach(SessionState::kRecording) && runtime.followed == 0);
+  ASSERT_TRUE(reach(SessionState::kRecording) && torch_.followed == 0);
   for (int i = 0; i < 30; ++i) {
-    if (runtime.follows) ++runtime.counts.evictions;
+    if (torch_.follows) ++torch_.counts.evictions;
     job_->iterate();
     EXPECT_NE(session_->state(), SessionState::kPlanned);
   }
-  EXPECT_EQ(runtime.followed, 1);
+  EXPECT_EQ(torch_.followed, 1);
   ASSERT_TRUE(reach(SessionState::kPlanned));
 }
 
@@ -197,8 +159,8 @@ TEST_F(SessionSchedule, WhereADeviceTakesTheArenaAtOnceASmallerOneIsPlannedForOr
   EXPECT_FALSE(reach(SessionState::kPlanned, 60));
   EXPECT_EQ(session_->state(), SessionState::kRescuing);
   EXPECT_EQ(port_.maps, 0);
-  EXPECT_GT(runtime.followed, 1) << "others for less";
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_GT(torch_.followed, 1) << "others for less";
+  EXPECT_TRUE(torch_.follows);
   EXPECT_NE(report()["reason"].get<std::string>().find("does not fit"), std::string::npos);
   EXPECT_EQ(job_->refused, 0);
 }
@@ -210,7 +172,7 @@ TEST_F(SessionSchedule, AnArenaThatNeverHasRoomIsLeftAndTheScheduleGoesOn) {
   for (int i = 0; i < 3; ++i) job_->iterate();
   EXPECT_EQ(session_->state(), SessionState::kRescuing);
   EXPECT_EQ(report()["reason"], "");
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
   for (int i = 0; i < 60; ++i) job_->iterate();
   EXPECT_EQ(session_->state(), SessionState::kRescuing);
   EXPECT_NE(report()["reason"].get<std::string>().find("does not fit"), std::string::npos);
@@ -223,7 +185,7 @@ TEST_F(SessionSchedule, ARequestOffThePlanHasRoomMadeInTheArenaAndThePlanGoesOn)
   for (int i = 0; i < 3; ++i) job_->iterate();
   ASSERT_EQ(port_.count.held(), Bytes(kParameters + kHeight));
   void* const odd = job_->take(10'000);
-  EXPECT_EQ(runtime.rooms_asked, 0) << "what nobody uses of the arena goes first";
+  EXPECT_EQ(torch_.rooms_asked, 0) << "what nobody uses of the arena goes first";
   EXPECT_LE(port_.count.held().value(), kTight);
   job_->give(odd);
   for (int i = 0; i < 5; ++i) job_->iterate();
@@ -239,10 +201,10 @@ TEST_F(SessionSchedule, AJobThatBecomesAnotherLeavesBothAndIsPlannedAgain) {
   for (int i = 0; i < 3; ++i) job_->iterate();
   std::uint64_t bytes = 100'000;
   while (session_->state() == SessionState::kPlanned) job_->differ(bytes += 1000);
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(report()["replans"], 1);
   ASSERT_TRUE(reach(SessionState::kPlanned, 30));
-  EXPECT_EQ(runtime.followed, 2);
+  EXPECT_EQ(torch_.followed, 2);
   for (int i = 0; i < 5; ++i) job_->iterate();
   EXPECT_EQ(report()["last_iteration_misses"], 0);
 }

@@ -25,7 +25,7 @@ Settings patient() {
 
 struct SessionTest : testing::Test {
   void start(const Settings& settings = patient()) {
-    session = std::make_unique<Session>(port, settings);
+    session = std::make_unique<Session>(port, no_torch(), settings);
     job = std::make_unique<FakeJob>(port, *session);
   }
   void reach_plan() {

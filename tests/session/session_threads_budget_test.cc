@@ -1,41 +1,14 @@
 // Several threads under one budget: what they hold together is never above it.
-#include <utility>
-
-#include "session/budget/rescue.h"
 #include "tests/session/busy_session.h"
 
 namespace stowage::plugin {
 namespace {
 
-// A runtime with nothing to evict.
-constexpr RescueDriver kIdle{[] { return Status(); },
-                             [] {},
-                             [] {},
-                             [](Bytes, Device) { return false; },
-                             [](Bytes, Device, const FreeSpace&) { return false; },
-                             [](const Shortage&, Device) { return std::string("nothing is left"); },
-                             [] { return RuntimeCounters(); },
-                             [](std::int64_t, std::uint64_t) {},
-                             [] {},
-                             [] { return std::optional<Result<StepLog>>(); },
-                             [](const Schedule&) { return Status(); },
-                             [] {},
-                             [] { return FollowCounters(); },
-                             nullptr,
-                             nullptr};
-
 /// Param: memory is committed when it is touched.
 struct BudgetThreads : BusySession, testing::WithParamInterface<bool> {
   BudgetThreads() {
-    set_rescue_driver(&kIdle);
-    set_guard_placer([](int) { return 0; });
     port.counted = true;
     port.on_touch = GetParam();
-  }
-  ~BudgetThreads() override {
-    session = nullptr;
-    set_rescue_driver(nullptr);
-    set_guard_placer(nullptr);
   }
 };
 

@@ -48,7 +48,7 @@ def test_a_planted_violation_is_found(name, header):
 
 @pytest.mark.parametrize("name, header", [
     ("session/session.cc", "planner/planner.h"),
-    ("plugin/cpu/cpu_port.cc", "session/budget/rescue.h"),
+    ("plugin/cpu/cpu_port.cc", "session/ports/torch_port.h"),
     ("library/doors.cc", "plugin/cpu/cpu_adaptor.h"),
     ("planner/planner.cc", "core/trace.h"),
     ("planner/placement/greedy.cc", "planner/lifetimes.h"),

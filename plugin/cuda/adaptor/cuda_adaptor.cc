@@ -99,12 +99,6 @@ Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
   return device == nullptr ? nullptr : &device->session;
 }
 
-StreamId CudaAdaptor::current_stream_of(c10::DeviceIndex index) const {
-  CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
-  if (device == nullptr) return StreamId{0};
-  return device->port.streams().id_of(c10::cuda::getCurrentCUDAStream(index).stream()).value_or(StreamId{0});
-}
-
 // Made with no lock held: under a budget Python's guards are placed, for which the interpreter is waited for.
 CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
   const auto slot = static_cast<std::size_t>(index);

@@ -63,8 +63,6 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   [[nodiscard]] bool unreferenced() const;
   /// The session of `device`, or nullptr before its first request.
   [[nodiscard]] Session* session_of(c10::DeviceIndex device) const;
-  /// The ordinal of the calling thread's stream on `device`; 0 where there is no session or no ordinal left.
-  StreamId current_stream_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
   /// What PyTorch's memory history hears of the arenas.
   MemoryHistory& history() { return history_; }

@@ -6,6 +6,7 @@
 
 #include "plugin/cuda/adaptor/joint_statistics.h"
 #include "plugin/cuda/upstream/cuda_port.h"
+#include "plugin/torch/live_torch.h"
 #include "session/session.h"
 
 namespace stowage::plugin {
@@ -17,7 +18,7 @@ struct CudaDevice {
       : index(index_in),
         joint(joint_in),
         port(index_in, *this, upstream, pools, fraction, settings),
-        session(port, settings) {}
+        session(port, live_torch(), settings) {}
 
   c10::DeviceIndex index;
   JointStatistics& joint;

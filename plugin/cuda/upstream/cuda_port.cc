@@ -1,6 +1,8 @@
 #include "plugin/cuda/upstream/cuda_port.h"
 
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
 #include <exception>
@@ -17,6 +19,7 @@
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "session/settings/notice.h"
+#include "tracer/event_clock.h"
 #include "tracer/factory_ops.h"
 
 namespace stowage::plugin {
@@ -207,6 +210,15 @@ void CudaPort::on_block(BlockEvent event, void* address, Bytes bytes, StreamId s
   }
 } catch (const std::exception& error) {
   note(1, std::string("a planned block is missing in the memory history: ") + error.what());
+}
+
+std::shared_ptr<tracer::OpClock> CudaPort::make_op_clock() {
+  return std::make_shared<tracer::EventClock>(c10::Device(c10::kCUDA, index_),
+                                              c10::impl::getDeviceGuardImpl(c10::kCUDA));
+}
+
+StreamId CudaPort::current_stream() {
+  return streams_.id_of(c10::cuda::getCurrentCUDAStream(index_).stream()).value_or(StreamId{0});
 }
 
 std::uint64_t CudaPort::record_fence(StreamId stream) {

@@ -51,6 +51,8 @@ class CudaPort final : public DevicePort {
   Bytes largest_cached() override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
   void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
+  std::shared_ptr<tracer::OpClock> make_op_clock() override;
+  StreamId current_stream() override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
   void wait_for_fence(std::uint64_t fence) override;

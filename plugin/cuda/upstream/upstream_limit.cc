@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "plugin/cuda/upstream/upstream_settings.h"
-#include "session/budget/rescue.h"
+#include "recompute/planned.h"
 #include "session/settings/notice.h"
 
 namespace stowage::plugin {
@@ -64,7 +64,7 @@ void UpstreamLimit::on_event(const Event& event) noexcept {
 void UpstreamLimit::note_tensors(std::int64_t delta) noexcept {
   const std::int64_t held = in_tensors_.fetch_add(delta) + delta;
   if (ledger_->limited())
-    rescue_driver().note_memory(delta, static_cast<std::uint64_t>(std::max<std::int64_t>(held, 0)));
+    recompute::Planned::note_memory(delta, static_cast<std::uint64_t>(std::max<std::int64_t>(held, 0)));
 }
 
 void UpstreamLimit::cap(std::optional<Bytes> most) noexcept try {

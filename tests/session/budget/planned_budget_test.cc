@@ -4,61 +4,18 @@
 
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <vector>
+
+#include "tests/session/fake_torch.h"
 
 namespace stowage::plugin {
 namespace {
 
 constexpr Bytes kLimit{std::uint64_t{1} << 20u};
 
-struct FakeRuntime {
-  RuntimeCounters counts;
-  FollowCounters follow;
-  int recordings = 0;
-  bool wanted = false, recording = false, log_is_bad = false, follows = false, follow_fails = false;
-  std::optional<Result<StepLog>> log;
-} runtime;
-
-void end_iteration() {
-  if (std::exchange(runtime.recording, std::exchange(runtime.wanted, false))) {
-    if (runtime.log_is_bad) {
-      runtime.log.emplace(Error{ErrorCode::kUnplannable, "an op ran across the end"});
-    } else {
-      runtime.log.emplace(StepLog());
-    }
-  }
-}
-
-constexpr RescueDriver kFake{[] { return Status(); },
-                             [] {},
-                             &end_iteration,
-                             [](Bytes, Device) { return false; },
-                             [](Bytes, Device, const FreeSpace&) { return false; },
-                             [](const Shortage&, Device) { return std::string(); },
-                             [] { return runtime.counts; },
-                             [](std::int64_t, std::uint64_t) {},
-                             [] {
-                               ++runtime.recordings;
-                               runtime.wanted = true;
-                             },
-                             [] { return std::exchange(runtime.log, std::nullopt); },
-                             [](const Schedule&) {
-                               if (runtime.follow_fails)
-                                 return Status(Error{ErrorCode::kInvalidPlan, "out of order"});
-                               runtime.follows = true;
-                               return Status();
-                             },
-                             [] { runtime.follows = false; },
-                             [] { return runtime.follow; }};
-
 class PlannedBudgetTest : public ::testing::Test {
  protected:
-  PlannedBudgetTest() {
-    runtime = {};
-    set_rescue_driver(&kFake);
-  }
-  ~PlannedBudgetTest() override { set_rescue_driver(nullptr); }
+  PlannedBudgetTest() { torch_.iteration.emplace(StepLog()); }
 
   PlannedBudget::Maker maker() {
     return [this](const StepLog&, Bytes budget, const std::stop_token&) -> Result<Schedule> {
@@ -74,20 +31,20 @@ class PlannedBudgetTest : public ::testing::Test {
   void mark() { budget_.end_iteration(kLimit, ++marks_); }
   // An iteration in which rescue evicts something.
   void rescued() {
-    ++runtime.counts.evictions;
-    ++runtime.counts.rooms;
-    runtime.counts.replays += replays_;
+    ++torch_.counts.evictions;
+    ++torch_.counts.rooms;
+    torch_.counts.replays += replays_;
     mark();
   }
   void followed(bool with_rooms = false) {
-    ++runtime.counts.evictions;
-    ++runtime.follow.iterations;
-    ++runtime.follow.evictions;
-    if (with_rooms) ++runtime.counts.rooms;
+    ++torch_.counts.evictions;
+    ++torch_.follow_counts.iterations;
+    ++torch_.follow_counts.evictions;
+    if (with_rooms) ++torch_.counts.rooms;
     mark();
   }
   void differing() {
-    ++runtime.follow.left;
+    ++torch_.follow_counts.left;
     rescued();
   }
   void until_followed() {
@@ -97,29 +54,30 @@ class PlannedBudgetTest : public ::testing::Test {
     rescued();  // the schedule is there
   }
 
+  FakeTorch torch_;
   std::vector<Bytes> budgets_;
   Bytes least_{0};
   Bytes height_{kLimit.value() / 2};
   std::uint64_t replays_ = 7;  ///< that rescue runs in an iteration
   std::uint64_t marks_ = 0;
-  PlannedBudget budget_{std::chrono::minutes(1), maker()};
+  PlannedBudget budget_{torch_, std::chrono::minutes(1), maker()};
 };
 
 TEST_F(PlannedBudgetTest, WithoutEvictionsNothingIsWrittenDown) {
   for (int i = 0; i < 20; ++i) mark();
-  EXPECT_EQ(runtime.recordings, 0);
+  EXPECT_EQ(torch_.recordings, 0);
   EXPECT_EQ(budget_.facts().since, 0u);
 }
 
 TEST_F(PlannedBudgetTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFollowed) {
   rescued();
-  EXPECT_EQ(runtime.recordings, 0);
+  EXPECT_EQ(torch_.recordings, 0);
   rescued();
-  EXPECT_EQ(runtime.recordings, 1);
+  EXPECT_EQ(torch_.recordings, 1);
   rescued();
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   rescued();
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
   for (int i = 0; i < 20; ++i) followed();
   const PlannedBudgetFacts facts = budget_.facts();
   EXPECT_TRUE(facts.followed);
@@ -132,7 +90,7 @@ TEST_F(PlannedBudgetTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFoll
   EXPECT_EQ(facts.reason, "");
   ASSERT_EQ(budgets_.size(), 1u);
   EXPECT_EQ(budgets_[0], kLimit - Bytes(16384));
-  EXPECT_EQ(runtime.recordings, 1);
+  EXPECT_EQ(torch_.recordings, 1);
 }
 
 TEST_F(PlannedBudgetTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewTimes) {
@@ -149,7 +107,7 @@ TEST_F(PlannedBudgetTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewT
   EXPECT_EQ(budget_.facts().rooms, 1u);
   for (int i = 0; i < 40; ++i) followed(true);
   EXPECT_EQ(budgets_.size(), 5u);
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
 }
 
 TEST_F(PlannedBudgetTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
@@ -157,7 +115,7 @@ TEST_F(PlannedBudgetTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
   until_followed();
   for (int i = 0; i < 40; ++i) followed(true);
   EXPECT_EQ(budgets_.size(), 2u);
-  EXPECT_TRUE(runtime.follows && budget_.facts().followed);
+  EXPECT_TRUE(torch_.follows && budget_.facts().followed);
 }
 
 TEST_F(PlannedBudgetTest, AfterCalmIterationsItIsNotMadeAnew) {
@@ -165,28 +123,28 @@ TEST_F(PlannedBudgetTest, AfterCalmIterationsItIsNotMadeAnew) {
   for (int i = 0; i < 10; ++i) followed();
   for (int i = 0; i < 10; ++i) followed(true);
   EXPECT_EQ(budgets_.size(), 1u);
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
 }
 
 TEST_F(PlannedBudgetTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
   least_ = kLimit;
   until_followed();
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "the least budget is more");
   for (int i = 0; i < 20; ++i) rescued();
-  EXPECT_EQ(runtime.recordings, 1);
+  EXPECT_EQ(torch_.recordings, 1);
 }
 
 TEST_F(PlannedBudgetTest, AnUnusableLogIsAskedForAgainAndThenGivenUp) {
-  runtime.log_is_bad = true;
+  torch_.iteration.emplace(Error{ErrorCode::kUnplannable, "an op ran across the end"});
   for (int i = 0; i < 40; ++i) rescued();
-  EXPECT_EQ(runtime.recordings, 3);
+  EXPECT_EQ(torch_.recordings, 3);
   EXPECT_EQ(budget_.facts().reason, "an op ran across the end");
   EXPECT_TRUE(budgets_.empty());
 }
 
 TEST_F(PlannedBudgetTest, AScheduleThatTheRuntimeRefusesIsLeftToRescue) {
-  runtime.follow_fails = true;
+  torch_.follow_fails = true;
   until_followed();
   EXPECT_EQ(budget_.facts().reason, "out of order");
 }
@@ -198,30 +156,30 @@ TEST_F(PlannedBudgetTest, IterationsThatDifferInARowAreWrittenDownAnew) {
   followed();
   differing();
   differing();
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
   differing();
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   EXPECT_FALSE(budget_.facts().followed);
   until_followed();
-  EXPECT_TRUE(runtime.follows);
-  EXPECT_EQ(runtime.recordings, 2);
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 2);
   for (int i = 0; i < 40; ++i) differing();
-  EXPECT_EQ(runtime.recordings, 3);
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_EQ(torch_.recordings, 3);
+  EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
 }
 
 TEST_F(PlannedBudgetTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
   replays_ = 3;
   until_followed();
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "rescue recomputes 3 ops in an iteration, the schedule would 7");
 }
 
 TEST_F(PlannedBudgetTest, ALittleMoreThanRescueIsFollowed) {
   replays_ = 4;
   until_followed();
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
 }
 
 TEST_F(PlannedBudgetTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
@@ -272,7 +230,7 @@ TEST_F(PlannedBudgetTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFewTimes
   ASSERT_TRUE(budget_.tighten(excess, kLimit));
   followed();
   EXPECT_FALSE(budget_.tighten(excess, kLimit));
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
 }
 
 TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
@@ -280,24 +238,24 @@ TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
   budget_.hold(true);
   for (int i = 0; i < 20; ++i) followed();
   EXPECT_TRUE(budget_.tighten(Bytes(1), kLimit));
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   until_followed();
-  EXPECT_TRUE(runtime.follows);
-  EXPECT_EQ(runtime.recordings, 2);
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 2);
 }
 
 TEST_F(PlannedBudgetTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {
   until_followed();
   followed();
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(runtime.follows);
+    EXPECT_TRUE(torch_.follows);
     differing();
     followed();
   }
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   for (int i = 0; i < 2; ++i) until_followed();
-  EXPECT_TRUE(runtime.follows);
-  EXPECT_EQ(runtime.recordings, 2);
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 2);
   for (int i = 0; i < 20; ++i) {
     mark();
     EXPECT_EQ(budget_.is_steady(), i > 0);
@@ -312,16 +270,16 @@ TEST_F(PlannedBudgetTest, OneThatIsLeftNowAndThenStays) {
     followed();
     differing();
   }
-  EXPECT_TRUE(runtime.follows);
-  EXPECT_EQ(runtime.recordings, 1);
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 1);
 }
 
 TEST_F(PlannedBudgetTest, StoppedItFollowsNothingAndBeginsAnew) {
   until_followed();
   budget_.stop();
-  EXPECT_FALSE(runtime.follows);
+  EXPECT_FALSE(torch_.follows);
   until_followed();
-  EXPECT_TRUE(runtime.follows);
+  EXPECT_TRUE(torch_.follows);
   EXPECT_EQ(budget_.facts().since, 4u);
 }
 

@@ -32,7 +32,7 @@ struct PlanCacheTest : testing::Test {
     settings.plan_wait_ms = 60'000;
     settings.plan_cache = folder.string();
     FakePort port;
-    Session session(port, settings);
+    Session session(port, no_torch(), settings);
     FakeJob job(port, session);
     void* parameter = job.allocate(5000);
     int planned = 0;

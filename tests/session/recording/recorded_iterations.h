@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "session/recording/recording.h"
+#include "tests/session/fake_port.h"
 
 namespace stowage::plugin {
 
@@ -31,7 +32,8 @@ struct RecordedIterations {
   TraceInfo info;
   Settings settings;
   std::atomic<tracer::Recorder*> hot{nullptr};
-  Recording recording{hot, info, settings};
+  FakePort port;
+  Recording recording{hot, port, no_torch(), info, settings};
 };
 
 }  // namespace stowage::plugin

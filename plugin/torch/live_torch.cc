@@ -1,0 +1,119 @@
+#include "plugin/torch/live_torch.h"
+
+#include <c10/core/Device.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "recompute/demand.h"
+#include "recompute/planned.h"
+#include "recompute/recompute.h"
+#include "session/ports/device_port.h"
+#include "session/registry.h"
+#include "session/session.h"
+#include "tracer/op_observer.h"
+#include "tracer/step_observer.h"
+
+namespace stowage::plugin {
+namespace {
+
+using recompute::Planned;
+using recompute::Runtime;
+
+c10::Device as_torch_says(const Device& device) {
+  if (device.kind == DeviceKind::kCpu) return c10::Device(c10::kCPU);
+  return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device.index));
+}
+
+int type_of(const Device& device) { return static_cast<int>(as_torch_says(device).type()); }
+int index_of(const Device& device) { return static_cast<int>(device.index); }
+
+}  // namespace
+
+LiveTorch::LiveTorch() : users_([] { return Runtime::install({}); }, &Runtime::uninstall) {}
+
+LiveTorch& live_torch() {
+  static auto* const instance = new LiveTorch;
+  return *instance;
+}
+
+// ---- ops and optimizer steps
+
+void LiveTorch::watch_steps() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(steps_observed_, true)) return;
+  tracer::StepCallbacks callbacks;
+  callbacks.on_begin = [] {
+    for (Session* session : all_sessions()) session->on_optimizer_begin();
+  };
+  callbacks.on_end = [] {
+    for (Session* session : all_sessions()) session->on_optimizer_end();
+  };
+  callbacks.on_mark = [this](MarkSource source) {
+    for (Session* session : all_sessions()) session->on_mark(source);
+    stop_where_nobody_listens();
+  };
+  tracer::start_observing_steps(std::move(callbacks));
+}
+
+// A session joins the process's before it asks for marks, so that none is overlooked here.
+void LiveTorch::stop_where_nobody_listens() {
+  const std::lock_guard lock(mutex_);
+  const std::vector<Session*> sessions = all_sessions();
+  if (std::any_of(sessions.begin(), sessions.end(), [](Session* one) { return one->needs_marks(); })) return;
+  steps_observed_ = false;
+  tracer::stop_observing_steps();
+}
+
+void LiveTorch::observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
+                            DevicePort& port) {
+  tracer::OpRoute route;
+  route.recorder = std::move(recorder);
+  route.clock = port.make_op_clock();
+  route.current_stream = [&port] { return port.current_stream(); };
+  {
+    const std::lock_guard lock(mutex_);
+    clocks_[device] = route.clock;
+  }
+  tracer::start_observing_ops(as_torch_says(device), std::move(route));
+}
+
+void LiveTorch::unobserve_ops(const Device& device) { tracer::stop_observing_ops(as_torch_says(device)); }
+
+void LiveTorch::complete_ops(tracer::Recorder& recorder, const Device& device) {
+  std::shared_ptr<tracer::OpClock> clock;
+  {
+    const std::lock_guard lock(mutex_);
+    clock = clocks_[device];
+  }
+  if (clock) tracer::resolve_durations(*clock, recorder);
+}
+
+// ---- the runtime that evicts and recomputes
+
+void LiveTorch::end_iteration() { Runtime::end_iteration(); }
+
+bool LiveTorch::make_room(Bytes bytes, const Device& device) {
+  return Runtime::make_room(bytes, type_of(device), index_of(device));
+}
+
+bool LiveTorch::make_piece(Bytes bytes, const Device& device, const FreeSpace& space) {
+  return Runtime::make_contiguous_room(bytes, type_of(device), space);
+}
+
+std::string LiveTorch::explain(const Shortage& shortage, const Device& device) {
+  return Runtime::explain_shortage(shortage, type_of(device), index_of(device));
+}
+
+RuntimeCounters LiveTorch::counters() const { return Runtime::counters(); }
+std::optional<std::int64_t> LiveTorch::bytes_away() const { return recompute::bytes_away(); }
+std::uint64_t LiveTorch::threads_in_iterations() const { return recompute::threads_in_iterations(); }
+
+void LiveTorch::record_next() { Planned::record_next(); }
+std::optional<Result<StepLog>> LiveTorch::take_log() { return Planned::take_log(); }
+Status LiveTorch::follow(const Schedule& schedule) { return Planned::follow(schedule); }
+void LiveTorch::leave() { Planned::leave(); }
+FollowCounters LiveTorch::follow_counters() const { return Planned::counts(); }
+
+}  // namespace stowage::plugin

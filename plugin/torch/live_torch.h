@@ -1,0 +1,66 @@
+// The torch of a running process, as sessions need it: optimizer steps mark all sessions, ops go to the
+// recorders that ask for them, and room is made by the runtime that evicts and recomputes
+// (recompute/recompute.h).
+//
+// Thread safety: as TorchPort.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "session/ports/runtime_users.h"
+#include "session/ports/torch_port.h"
+#include "tracer/op_clock.h"
+
+namespace stowage::plugin {
+
+class LiveTorch final : public TorchPort {
+ public:
+  /// Python is there. Called before sessions are made, or later: those that wait for it then need to hear of
+  /// it (Session::guards_placed).
+  void set_guard_placer(GuardPlacer placer) { users_.set_guard_placer(placer); }
+
+  /// Ends by itself where no session needs marks any more.
+  void watch_steps() override;
+  void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
+                   DevicePort& port) override;
+  void unobserve_ops(const Device& device) override;
+  void complete_ops(tracer::Recorder& recorder, const Device& device) override;
+
+  [[nodiscard]] bool guards_are_known() const override { return users_.guards_are_known(); }
+  Status begin_rescue() override { return users_.begin(); }
+  void end_rescue() override { users_.end(); }
+
+  void end_iteration() override;
+  bool make_room(Bytes bytes, const Device& device) override;
+  bool make_piece(Bytes bytes, const Device& device, const FreeSpace& space) override;
+  std::string explain(const Shortage& shortage, const Device& device) override;
+  [[nodiscard]] RuntimeCounters counters() const override;
+  [[nodiscard]] std::optional<std::int64_t> bytes_away() const override;
+  [[nodiscard]] std::uint64_t threads_in_iterations() const override;
+
+  void record_next() override;
+  std::optional<Result<StepLog>> take_log() override;
+  Status follow(const Schedule& schedule) override;
+  void leave() override;
+  [[nodiscard]] FollowCounters follow_counters() const override;
+
+ private:
+  friend LiveTorch& live_torch();
+  LiveTorch();
+  void stop_where_nobody_listens();
+
+  RuntimeUsers users_;
+  std::mutex mutex_;
+  std::map<Device, std::shared_ptr<tracer::OpClock>> clocks_;  ///< null: host time
+  bool steps_observed_ = false;
+};
+
+/// The one of the process. Never destroyed.
+LiveTorch& live_torch();
+
+}  // namespace stowage::plugin

@@ -1,0 +1,41 @@
+#include "session/ports/torch_port.h"
+
+namespace stowage::plugin {
+namespace {
+
+class NoTorch final : public TorchPort {
+ public:
+  void watch_steps() override {}
+  void observe_ops(std::shared_ptr<tracer::Recorder>, const Device&, DevicePort&) override {}
+  void unobserve_ops(const Device&) override {}
+  void complete_ops(tracer::Recorder&, const Device&) override {}
+
+  [[nodiscard]] bool guards_are_known() const override { return false; }
+  Status begin_rescue() override {
+    return Error{ErrorCode::kUnsupported, "this build has no runtime to hold a budget with"};
+  }
+  void end_rescue() override {}
+
+  void end_iteration() override {}
+  bool make_room(Bytes, const Device&) override { return false; }
+  bool make_piece(Bytes, const Device&, const FreeSpace&) override { return false; }
+  std::string explain(const Shortage&, const Device&) override { return {}; }
+  [[nodiscard]] RuntimeCounters counters() const override { return {}; }
+  [[nodiscard]] std::optional<std::int64_t> bytes_away() const override { return std::nullopt; }
+  [[nodiscard]] std::uint64_t threads_in_iterations() const override { return 0; }
+
+  void record_next() override {}
+  std::optional<Result<StepLog>> take_log() override { return std::nullopt; }
+  Status follow(const Schedule&) override { return {}; }
+  void leave() override {}
+  [[nodiscard]] FollowCounters follow_counters() const override { return {}; }
+};
+
+}  // namespace
+
+TorchPort& no_torch() {
+  static auto* const instance = new NoTorch;
+  return *instance;
+}
+
+}  // namespace stowage::plugin

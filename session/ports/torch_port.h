@@ -1,0 +1,86 @@
+// What a session needs of PyTorch: its ops and optimizer steps, and the runtime that evicts and recomputes;
+// in a form that knows nothing of torch, so that sessions are tested without it. plugin/torch/live_torch.h is
+// what stands behind it in a real process.
+//
+// There is one runtime for all sessions of a process: it is installed while at least one of them uses it, and
+// only where Python's guards (python/stowage/_guards.py) can be placed before it, since a pointer that Python
+// hands out unseen would be read after the memory is gone.
+//
+// Thread safety: every member may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/device.h"
+#include "core/free_space.h"
+#include "core/result.h"
+#include "core/runtime_counters.h"
+#include "core/shortage.h"
+#include "core/step_log.h"
+#include "core/units.h"
+
+namespace stowage::tracer {
+class Recorder;
+}
+
+namespace stowage::plugin {
+
+class DevicePort;
+
+class TorchPort {
+ public:
+  virtual ~TorchPort() = default;
+
+  // ---- ops and optimizer steps
+  /// A session has joined the process's: whatever watches for optimizer steps begins now, if it has not yet.
+  virtual void watch_steps() = 0;
+  /// From now on `recorder` gets the ops of `device`. `port` is the device's; it outlives the ops that are
+  /// under way when unobserve_ops() is called.
+  virtual void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
+                           DevicePort& port) = 0;
+  /// No more ops of the device are recorded.
+  virtual void unobserve_ops(const Device& device) = 0;
+  /// Hands over the durations that are known by now. Before a snapshot.
+  virtual void complete_ops(tracer::Recorder& recorder, const Device& device) = 0;
+
+  // ---- whether the runtime is there
+  /// Python is there, so that its guards can be placed.
+  [[nodiscard]] virtual bool guards_are_known() const = 0;
+  /// One more session needs the runtime; the first one installs it, behind its guards. Error: it cannot be.
+  virtual Status begin_rescue() = 0;
+  /// One session fewer; the last one takes the runtime out. Throws what recomputation throws; then the
+  /// session still has it.
+  virtual void end_rescue() = 0;
+
+  // ---- the runtime makes room; `device` is always the one that is short
+  /// An iteration ended, between ops.
+  virtual void end_iteration() = 0;
+  /// True: something was freed.
+  virtual bool make_room(Bytes bytes, const Device& device) = 0;
+  /// One contiguous piece; true: something was evicted for it.
+  virtual bool make_piece(Bytes bytes, const Device& device, const FreeSpace& space) = 0;
+  /// The sentence for an out-of-memory error. Empty: the job will not see the error.
+  virtual std::string explain(const Shortage& shortage, const Device& device) = 0;
+  [[nodiscard]] virtual RuntimeCounters counters() const = 0;
+  /// Bytes that the job would hold beside what is held, were nothing evicted. Nothing where that is not
+  /// known, as while the calling thread recomputes: what is held then is not the job's alone.
+  [[nodiscard]] virtual std::optional<std::int64_t> bytes_away() const = 0;
+  /// Threads of the job that are in an iteration, as far as they are known.
+  [[nodiscard]] virtual std::uint64_t threads_in_iterations() const = 0;
+
+  // ---- the runtime follows schedules: as recompute/planned.h says
+  virtual void record_next() = 0;
+  virtual std::optional<Result<StepLog>> take_log() = 0;
+  virtual Status follow(const Schedule& schedule) = 0;
+  virtual void leave() = 0;
+  [[nodiscard]] virtual FollowCounters follow_counters() const = 0;
+};
+
+/// For processes without torch: no ops are recorded, the runtime cannot be installed, and the rest does
+/// nothing. Never destroyed.
+TorchPort& no_torch();
+
+}  // namespace stowage::plugin

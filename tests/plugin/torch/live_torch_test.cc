@@ -1,0 +1,86 @@
+// What sessions hear of torch, and that torch pays nothing for it once no session listens.
+#include "plugin/torch/live_torch.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tests/session/fake_port.h"
+#include "tracer/op_clock.h"
+#include "tracer/recorder.h"
+
+namespace stowage::plugin {
+namespace {
+
+bool is_observed(at::RecordScope scope) { return at::getStepCallbacksUnlessEmpty(scope).has_value(); }
+
+// One iteration that allocates `count` times, with an optimizer step as torch.optim tells of it.
+void iterate(FakeJob& job, int count) {
+  std::vector<void*> live;
+  for (int i = 0; i < count; ++i) live.push_back(job.allocate(1000u * static_cast<unsigned>(i + 1)));
+  for (void* address : live) job.free(address);
+  at::RecordFunction guard(at::RecordScope::USER_SCOPE);
+  if (guard.isActive()) guard.before("Optimizer.step#AdamW.step");
+}
+
+TEST(LiveTorch, IsLeftAloneOnceNoSessionListens) {
+  live_torch().watch_steps();
+  FakePort port;
+  Settings settings;
+  settings.record_iterations = 4;
+  settings.plan_wait_ms = 60'000;
+  Session first(port, live_torch(), settings);
+  FakeJob job(port, first);
+  EXPECT_TRUE(is_observed(at::RecordScope::USER_SCOPE));
+  for (int i = 0; i < 4; ++i) iterate(job, 3 + i);
+  EXPECT_EQ(first.state(), SessionState::kOff);
+  EXPECT_FALSE(is_observed(at::RecordScope::USER_SCOPE));
+  EXPECT_FALSE(is_observed(at::RecordScope::FUNCTION));
+
+  Session second(port, live_torch(), settings);  // and it hears of steps again
+  FakeJob next(port, second);
+  for (int i = 0; i < 2; ++i) iterate(next, 3);
+  EXPECT_TRUE(is_observed(at::RecordScope::FUNCTION));
+  iterate(next, 3);
+  EXPECT_EQ(second.state(), SessionState::kPlanned);
+  EXPECT_FALSE(is_observed(at::RecordScope::FUNCTION));
+  EXPECT_TRUE(is_observed(at::RecordScope::USER_SCOPE));
+}
+
+// A device whose clock tells durations later, and on which everything runs on stream 3.
+struct StreamPort : FakePort {
+  struct Clock final : tracer::OpClock {
+    std::uint64_t start() override { return 0; }
+    std::uint64_t stop(std::uint64_t, OpId op) override {
+      ended.push_back(op);
+      return 0;
+    }
+    void resolve(const std::function<void(OpId, std::uint64_t)>& deliver) override {
+      for (const OpId op : std::exchange(ended, {})) deliver(op, 17);
+    }
+    std::vector<OpId> ended;
+  };
+  std::shared_ptr<tracer::OpClock> make_op_clock() override { return std::make_shared<Clock>(); }
+  StreamId current_stream() override { return StreamId(3); }
+};
+
+TEST(LiveTorch, TakesAnOpsStreamAndDurationFromTheDevicesPort) {
+  StreamPort port;
+  const auto recorder = std::make_shared<tracer::Recorder>(TraceInfo());
+  live_torch().observe_ops(recorder, Device{}, port);
+  const at::Tensor ones = at::ones({4});
+  live_torch().unobserve_ops(Device{});
+  live_torch().complete_ops(*recorder, Device{});
+  const Trace trace = recorder->snapshot(tracer::Extent::kAll);
+  ASSERT_FALSE(trace.ops.empty());
+  EXPECT_EQ(trace.ops[0].stream, StreamId(3));
+  EXPECT_EQ(trace.ops[0].duration_ns, 17u);
+}
+
+}  // namespace
+}  // namespace stowage::plugin

@@ -1,0 +1,94 @@
+// Torch for session tests: it notes what it was told, and says what the test put there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "session/ports/runtime_users.h"
+#include "session/ports/torch_port.h"
+
+namespace stowage::plugin {
+
+class FakeTorch final : public TorchPort {
+ public:
+  FakeTorch() {
+    guarded = false;
+    users_.set_guard_placer([](int place) {
+      if (place != 2) guarded = place == 1;
+      return 0;
+    });
+  }
+
+  void watch_steps() override {}
+  void observe_ops(std::shared_ptr<tracer::Recorder>, const Device&, DevicePort&) override {
+    observing_ops = true;
+  }
+  void unobserve_ops(const Device&) override { observing_ops = false; }
+  void complete_ops(tracer::Recorder&, const Device&) override {}
+
+  [[nodiscard]] bool guards_are_known() const override { return users_.guards_are_known(); }
+  Status begin_rescue() override { return users_.begin(); }
+  void end_rescue() override { users_.end(); }
+
+  void end_iteration() override {
+    if (std::exchange(recording_, std::exchange(wanted_, false))) log_ = iteration;
+  }
+  bool make_room(Bytes, const Device&) override {
+    ++rooms_asked;
+    return searches_in_vain-- == 0;
+  }
+  bool make_piece(Bytes, const Device&, const FreeSpace&) override { return false; }
+  std::string explain(const Shortage&, const Device&) override { return "nothing is left"; }
+  [[nodiscard]] RuntimeCounters counters() const override {
+    RuntimeCounters now = counts;
+    now.evicted = Bytes(static_cast<std::uint64_t>(away));
+    return now;
+  }
+  [[nodiscard]] std::optional<std::int64_t> bytes_away() const override { return away; }
+  [[nodiscard]] std::uint64_t threads_in_iterations() const override { return threads; }
+
+  void record_next() override {
+    ++recordings;
+    wanted_ = true;
+  }
+  std::optional<Result<StepLog>> take_log() override { return std::exchange(log_, std::nullopt); }
+  Status follow(const Schedule&) override {
+    if (follow_fails) return Error{ErrorCode::kInvalidPlan, "out of order"};
+    ++followed;
+    follows = true;
+    return {};
+  }
+  void leave() override { follows = false; }
+  [[nodiscard]] FollowCounters follow_counters() const override { return follow_counts; }
+
+  inline static bool guarded = false;  ///< Python's guards are there; who places them knows no object
+  bool observing_ops = false;
+  bool installed = false;
+  RuntimeCounters counts;  ///< but for what is away
+  FollowCounters follow_counts;
+  std::int64_t away = 0;
+  std::uint64_t threads = 1;
+  std::atomic<int> searches_in_vain{-1};  ///< then one finds room; < 0: none ever does
+  std::atomic<int> rooms_asked{0};
+  int recordings = 0;                        ///< asked for
+  std::optional<Result<StepLog>> iteration;  ///< the log of each that is written down
+  bool follow_fails = false;
+  bool follows = false;
+  int followed = 0;  ///< schedules
+
+ private:
+  Status install() {
+    installed = true;
+    return {};
+  }
+  RuntimeUsers users_{[this] { return install(); }, [this] { installed = false; }};
+  bool wanted_ = false;
+  bool recording_ = false;
+  std::optional<Result<StepLog>> log_;
+};
+
+}  // namespace stowage::plugin
