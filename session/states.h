@@ -1,4 +1,5 @@
-// The states of a session, and a machine that changes states along the arcs of a table only.
+// The states of a session, its budget and its schedule, and a machine that changes states along the arcs of a
+// table only.
 //
 // docs/states.md draws the tables; a test compares.
 // Thread safety: load() from any thread; the rest by one thread at a time.
@@ -18,6 +19,15 @@ namespace stowage::plugin {
 enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
 const char* to_string(SessionState state);
 
+/// kNone: there is none, or it is refused. kWatching: the runtime sees ops. kResting: the runtime is taken
+/// out, and the limit stays.
+enum class BudgetState : std::uint8_t { kNone, kEnded, kWaiting, kWatching, kResting };
+const char* to_string(BudgetState state);
+
+/// kRecording: an iteration is written down. kAlone: there will be no schedule any more.
+enum class ScheduleState : std::uint8_t { kWatching, kRecording, kScheduling, kFollowing, kAlone };
+const char* to_string(ScheduleState state);
+
 /// From one state to another, and when that happens.
 template <class State>
 struct Arc {
@@ -26,6 +36,8 @@ struct Arc {
   const char* when;
 };
 std::span<const Arc<SessionState>> session_arcs();
+std::span<const Arc<BudgetState>> budget_arcs();
+std::span<const Arc<ScheduleState>> schedule_arcs();
 
 template <class State>
 class StateMachine {

@@ -32,7 +32,7 @@ BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torc
       device_memory_(device_memory),
       schedule_(torch, schedule_wait) {
   if (!budget_.is_set()) return;
-  state_ = State::kWaiting;
+  state_.change(State::kWaiting, budget_.text());
   if (ledger_ == nullptr) {
     refuse("this device's memory is not counted");
   } else if (budget_.kind() == Budget::Kind::kShareOfDevice && device_memory_.value() == 0) {
@@ -41,7 +41,7 @@ BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torc
 }
 
 void BudgetKeeper::refuse(const std::string& why) {
-  state_ = State::kNone;
+  state_.change(State::kNone, why);
   if (ledger_ != nullptr) ledger_->lift_limit();
   warn("the budget of " + budget_.text() + " is not held: " + why + "; the job goes on without a budget");
 }
@@ -53,7 +53,7 @@ void BudgetKeeper::begin(bool last_call) {
         "Stowage's Python package is not loaded in this process, and only it can guard the tensors whose "
         "pointers Python hands out (install it beside torch, or call stowage.enable(budget=…))");
   if (Status begun = torch_.begin_rescue(); !begun) return refuse(begun.error().message);
-  state_ = State::kWatching;
+  state_.change(State::kWatching, "the runtime is installed");
   evictions_at_mark_ = unplanned_evictions();
   if (budget_.kind() != Budget::Kind::kShareOfPeak) set_limit(budget_.limit_of(device_memory_));
 }
@@ -80,7 +80,7 @@ void BudgetKeeper::end() noexcept try {
   warn_of_no_limit();
   ledger_->lift_limit();
   if (state_.load() == State::kWatching) rest();
-  state_ = State::kEnded;
+  state_.change(State::kEnded, "the session ends");
 } catch (const std::exception& error) {
   warn(std::string("the budget ends, but not every evicted tensor could be brought back: ") + error.what());
 }
@@ -99,7 +99,7 @@ void BudgetKeeper::rest() {
   const RuntimeCounters counts = torch_.counters();
   schedule_.stop();
   torch_.end_rescue();
-  state_ = State::kResting;
+  state_.change(State::kResting, "nothing is to be evicted");
   const std::lock_guard lock(counts_mutex_);
   earlier_ = earlier_ + counts;
 }
@@ -107,7 +107,7 @@ void BudgetKeeper::rest() {
 void BudgetKeeper::resume() {
   if (state_.load() != State::kResting) return;
   if (Status begun = torch_.begin_rescue(); !begun) return refuse(begun.error().message);
-  state_ = State::kWatching;
+  state_.change(State::kWatching, "the plan was left");
   evictions_at_mark_ = unplanned_evictions();
 }
 

@@ -24,6 +24,7 @@
 #include "session/budget/ledger.h"
 #include "session/budget/planned_budget.h"
 #include "session/ports/torch_port.h"
+#include "session/states.h"
 
 namespace stowage::plugin {
 
@@ -103,7 +104,7 @@ class BudgetKeeper {
   void after_fork() noexcept;
 
  private:
-  enum class State : std::uint8_t { kNone, kEnded, kWaiting, kWatching, kResting };
+  using State = BudgetState;
   void refuse(const std::string& why);
   void set_limit(Bytes limit);
   void shed();
@@ -119,7 +120,7 @@ class BudgetKeeper {
   TorchPort& torch_;
   const Device device_;
   const Bytes device_memory_;
-  std::atomic<State> state_{State::kNone};
+  StateMachine<State> state_{"budget", State::kNone, budget_arcs()};
   std::atomic<std::uint64_t> own_peak_{0};
   std::atomic<std::uint64_t> demand_{0};  ///< the most that the job would have held when it was short
   std::atomic<std::uint64_t> shortages_{0};

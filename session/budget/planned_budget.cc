@@ -33,18 +33,18 @@ void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   if (++marks_in_period_ < period_) return;
   marks_in_period_ = 0;
   const RuntimeCounters counts = torch_.counters();
-  if (state_ < State::kFollowing) note_rescue(counts);
-  if (state_ == State::kWatching) watch(counts);
-  if (state_ == State::kFollowing) judge(counts, limit);
+  if (state_.load() < State::kFollowing) note_rescue(counts);
+  if (state_.load() == State::kWatching) watch(counts);
+  if (state_.load() == State::kFollowing) judge(counts, limit);
   if (scheduler_.busy()) take_schedule(number);
-  const bool recorded = state_ == State::kRecording && !std::exchange(asked_now_, false);
+  const bool recorded = state_.load() == State::kRecording && !std::exchange(asked_now_, false);
   left_at_mark_ = torch_.follow_counters().left;
   torch_.end_iteration();
   if (recorded) take_log(limit);
   at_mark_ = torch_.counters();
   const FollowCounters follow = torch_.follow_counters();
   const std::lock_guard lock(mutex_);
-  facts_.followed = state_ == State::kFollowing;
+  facts_.followed = state_.load() == State::kFollowing;
   if (!facts_.followed) return;
   facts_.iterations = follow.iterations - follow_before_.iterations;
   facts_.left = follow.left - follow_before_.left;
@@ -57,14 +57,14 @@ bool PlannedBudget::is_steady() const {
 
 // The iteration that is written down begins with all in memory, as those under a schedule do.
 void PlannedBudget::note_rescue(const RuntimeCounters& counts) {
-  if (state_ == State::kWatching || asked_now_) return;
+  if (state_.load() == State::kWatching || asked_now_) return;
   const std::uint64_t replays = counts.replays - at_mark_.replays;
-  rescue_replays_ = state_ == State::kRecording ? replays : std::min(rescue_replays_, replays);
+  rescue_replays_ = state_.load() == State::kRecording ? replays : std::min(rescue_replays_, replays);
 }
 
 bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
   if (!follows()) return false;
-  if (log_ == nullptr) return try_again("its arena does not fit any more"), state_ != State::kAlone;
+  if (log_ == nullptr) return try_again("its arena does not fit any more"), state_.load() != State::kAlone;
   if (scheduler_.busy() || fits_ >= kMostFits) return false;
   ++fits_;
   ask(less(budget_, std::max(excess.value(), limit.value() / kMarginShare)));
@@ -76,7 +76,7 @@ void PlannedBudget::watch(const RuntimeCounters& counts) {
   ++logs_;
   torch_.record_next();
   asked_now_ = true;
-  state_ = State::kRecording;
+  state_.change(State::kRecording, "iterations evict");
 }
 
 void PlannedBudget::take_log(Bytes limit) {
@@ -85,7 +85,7 @@ void PlannedBudget::take_log(Bytes limit) {
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
   tries_ = fits_ = 0;
-  state_ = State::kScheduling;
+  state_.change(State::kScheduling, "an iteration is written down");
   ask(less(limit, std::max(limit.value() / kMarginShare, kLeastMargin)));
 }
 
@@ -100,7 +100,7 @@ void PlannedBudget::take_schedule(std::uint64_t number) {
   std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
   if (!made) return;
   if (made->ok()) return follow(**made, number);
-  if (state_ != State::kFollowing) return stay_alone(made->error().message);
+  if (state_.load() != State::kFollowing) return stay_alone(made->error().message);
   tries_ = kMostTries;  // the one for more goes on
 }
 
@@ -109,13 +109,14 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
   const std::uint64_t replays = schedule.replays;
-  if (state_ != State::kFollowing && replays > rescue_replays_ + rescue_replays_ / kDearerShare + kDearerOps)
+  if (state_.load() != State::kFollowing &&
+      replays > rescue_replays_ + rescue_replays_ / kDearerShare + kDearerOps)
     return stay_alone("rescue recomputes " + std::to_string(rescue_replays_) +
                       " ops in an iteration, the schedule would " + std::to_string(replays));
   const Bytes peak = schedule.peak;
   const Bytes height = schedule.height;
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
-  state_ = State::kFollowing;
+  state_.change(State::kFollowing, "a schedule is there");
   followed_ = calm_ = astray_ = 0;
   since_followed_ = last_distance_ = 0;
   proven_ = false;
@@ -170,7 +171,7 @@ void PlannedBudget::try_again(const std::string& why) {
 
 void PlannedBudget::stay_alone(const std::string& why) {
   stop();
-  state_ = State::kAlone;
+  state_.change(State::kAlone, why);
   note(1, "budget: rescue alone makes room, without a schedule: " + why);
   const std::lock_guard lock(mutex_);
   facts_.reason = why;
@@ -183,7 +184,7 @@ void PlannedBudget::stop() {
   held_ = false;
   asked_now_ = false;
   evicting_marks_ = 0;
-  if (state_ != State::kAlone) state_ = State::kWatching;
+  if (state_.load() != State::kAlone) state_.change(State::kWatching, "nothing is followed");
   const std::lock_guard lock(mutex_);
   facts_.followed = false;
 }

@@ -21,6 +21,7 @@
 
 #include "planner/schedule/background.h"
 #include "session/ports/torch_port.h"
+#include "session/states.h"
 
 namespace stowage::plugin {
 
@@ -53,7 +54,7 @@ class PlannedBudget {
   /// Follows nothing. Afterwards it begins anew, unless rescue is alone for good.
   void stop();
   /// One is followed.
-  [[nodiscard]] bool follows() const { return state_ == State::kFollowing; }
+  [[nodiscard]] bool follows() const { return state_.load() == State::kFollowing; }
   /// The last iteration followed it to its end, and no other is being made.
   [[nodiscard]] bool is_steady() const;
   /// An arena fits into the budget under it.
@@ -66,7 +67,7 @@ class PlannedBudget {
   [[nodiscard]] PlannedBudgetFacts facts() const;
 
  private:
-  enum class State : std::uint8_t { kWatching, kRecording, kScheduling, kFollowing, kAlone };
+  using State = ScheduleState;
   void watch(const RuntimeCounters& counts);
   void note_rescue(const RuntimeCounters& counts);
   [[nodiscard]] bool repeats_later();
@@ -86,7 +87,7 @@ class PlannedBudget {
   bool asked_now_ = false;              ///< at the last mark
   bool held_ = false;
   bool has_arena_ = false;  ///< under the present schedule
-  State state_ = State::kWatching;
+  StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};
   std::uint64_t evicting_marks_ = 0;
   std::uint64_t logs_ = 0;             ///< asked for
   std::uint64_t tries_ = 0;            ///< schedules made anew of this log
