@@ -53,6 +53,11 @@ class Standings {
   std::uint32_t winner_ = 0;
 };
 
+// TBB orders its tasks after what the caller did before them, and before what it does next. ThreadSanitizer,
+// which cannot see into libtbb, is told so by atomics: this one, before a task looks at anything, and one at
+// its end.
+std::atomic<std::uint32_t> begun{0};
+
 void lower_to(Race& race, std::uint32_t rank) {
   std::uint32_t seen = race.load();
   while (rank < seen && !race.compare_exchange_weak(seen, rank)) {
@@ -70,11 +75,17 @@ void for_each_rank(std::uint32_t count, int threads, const std::function<void(st
     tbb::task_arena arena(threads == 0 ? tbb::task_arena::automatic : threads, 1,
                           tbb::task_arena::priority::low);
     std::atomic<std::uint32_t> next{0};  // whoever is free takes the next rank, not a far one
+    std::atomic<std::uint32_t> ended{0};
+    const auto run_next = [&](std::uint32_t) {
+      begun.load();
+      body(next.fetch_add(1));
+      ended.fetch_add(1);
+    };
+    begun.fetch_add(1);
     arena.execute([&] {
-      tbb::parallel_for(
-          std::uint32_t{0}, count, std::uint32_t{1}, [&](std::uint32_t) { body(next.fetch_add(1)); },
-          tbb::simple_partitioner());
+      tbb::parallel_for(std::uint32_t{0}, count, std::uint32_t{1}, run_next, tbb::simple_partitioner());
     });
+    ended.load();
   } catch (const std::system_error&) {
     serial();  // no thread to be had: the same result, later
   }
