@@ -36,7 +36,8 @@ function(stowage_library name)
   target_link_libraries(stowage_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# stowage_test(<name> SOURCES … [LINK …] [LABELS …]): one GoogleTest program, one CTest entry a test case.
+# stowage_test(<name> SOURCES … [LINK …] [LABELS …]): one GoogleTest program, and a CTest entry for it. Those labelled
+# "sanitized" are what tools/test builds (sanitized_tests) and runs once more under each sanitizer.
 function(stowage_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -44,6 +45,13 @@ function(stowage_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+  if("sanitized" IN_LIST ARG_LABELS)
+    add_dependencies(sanitized_tests ${name})
+  endif()
+  if(STOWAGE_SANITIZER STREQUAL "thread")
+    set_tests_properties(${name} PROPERTIES
+      ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/thread_sanitizer.txt")
+  endif()
 endfunction()
 
 # stowage_benchmark(<name> SOURCES … [LINK …]): one Google Benchmark program.

@@ -2,8 +2,8 @@
 
     python tools/count_tests.py RESULTS FAILED_STAGES
 
-A GoogleTest program counts by its cases, any other CTest entry as one. Exit status: 0 if something ran and nothing
-failed, and no stage failed for a reason that no count shows.
+A GoogleTest program counts by its cases, any other CTest entry as one, and so does a program under a sanitizer. Exit
+status: 0 if something ran and nothing failed, and no stage failed for a reason that no count shows.
 """
 
 import pathlib
@@ -48,8 +48,8 @@ def count_programs(results: pathlib.Path) -> Counter:
 def main() -> int:
     results, failed_stages = pathlib.Path(sys.argv[1]), int(sys.argv[2])
     total = count_ctest(results) + count_programs(results)
-    if (results / "pytest.xml").exists():
-        total += count_file(results / "pytest.xml")
+    for path in [*results.glob("pytest.xml"), *results.glob("sanitized-*.xml")]:
+        total += count_file(path)
     if failed_stages and not total["failed"]:
         total["failed"] = failed_stages  # a stage that ended before it could count anything
     skipped = f", {total['skipped']} skipped" if total["skipped"] else ""

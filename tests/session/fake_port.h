@@ -18,6 +18,13 @@ namespace stowage::plugin {
 
 class FakePort : public DevicePort {
  public:
+  FakePort() = default;
+  FakePort(const FakePort&) = delete;
+  FakePort& operator=(const FakePort&) = delete;
+  /// What the test's job never freed goes with the device.
+  ~FakePort() override {
+    for (const auto& [address, bytes] : sizes_) std::free(address);
+  }
   TraceInfo describe() override { return info; }
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override {
     ++maps;
