@@ -238,7 +238,7 @@ std::string BudgetKeeper::explain(Shortage shortage) {
   const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
   shortage.held = ledger_->held();
   shortage.limit = ledger_->limit() + page;
-  const std::string why = torch_.explain(shortage, device_);
+  std::string why = torch_.explain(shortage, device_);
   if (why.empty()) return why;
   refusals_.fetch_add(1, std::memory_order_relaxed);
   return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +

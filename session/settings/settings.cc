@@ -104,15 +104,15 @@ Entry budget(const std::string& variable, Budget Settings::*field, std::string h
           Budget::kBounds,
           std::move(help),
           [field](Settings& settings, const std::string& text) {
-            std::optional<Budget> read = Budget::parse(text);
-            if (read) settings.*field = *std::move(read);
+            const std::optional<Budget> read = Budget::parse(text);
+            if (read) settings.*field = *read;
             return read.has_value();
           },
           [field](const Settings& settings) { return (settings.*field).text(); }};
 }
 
 template <class E>
-Entry choice(const std::string& variable, E Settings::*field, std::vector<std::string> names,
+Entry choice(const std::string& variable, E Settings::*field, const std::vector<std::string>& names,
              std::string help) {
   std::string bounds;
   for (const std::string& name : names) bounds += (bounds.empty() ? "" : " | ") + name;

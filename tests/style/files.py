@@ -7,7 +7,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("core", "planner", "allocator", "tracer", "recompute", "session", "plugin", "library", "replay", "simulator")
-HOST_PARTS = ("core", "planner", "allocator", "replay")
+HOST_PARTS = ("core", "planner", "allocator", "tracer", "session", "replay")
 SKIPPED_FOLDERS = {".git", ".cache", "dist", "__pycache__"}
 
 
