@@ -152,7 +152,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   watch_period.store(false, std::memory_order_relaxed);
   recording.stop();
   plans.cancel();
-  const bool rescues = loud && budget.on();
+  const bool rescues = loud && budget.on() && state.load() != SessionState::kOff;
   if (!rescues) budget.end();
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
   facts.give_reason(reason);
