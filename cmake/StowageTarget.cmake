@@ -36,14 +36,18 @@ function(stowage_library name)
   target_link_libraries(stowage_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# stowage_test(<name> SOURCES … [LINK …] [LABELS …]): one GoogleTest program, and a CTest entry for it. Those labelled
-# "sanitized" are what tools/test builds (sanitized_tests) and runs once more under each sanitizer.
+# stowage_test(<name> SOURCES … [LINK …] [LABELS …]): one GoogleTest program, and a CTest entry for it, labelled "unit" but
+# where its labels say "long": tools/test quick leaves those out. Programs labelled "sanitized" are what tools/test builds
+# (sanitized_tests) and runs once more under each sanitizer.
 function(stowage_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   stowage_common(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  if(NOT "long" IN_LIST ARG_LABELS)
+    list(APPEND ARG_LABELS unit)
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
   if("sanitized" IN_LIST ARG_LABELS)
     add_dependencies(sanitized_tests ${name})
