@@ -19,9 +19,9 @@ bool slot_fits(Offset offset, Bytes rounded, Bytes height) {
 /// The first broken rule of one entry, or nothing.
 const char* complain_about_entry(const PlanEntry& entry, Bytes height) {
   if (entry.rounded.value() == 0) return "its size is 0";
-  if (entry.rounded.value() % kGranule.value() != 0) return "its size is no multiple of 512";
+  if (entry.rounded.value() % kGranule.value() != 0) return "its size is not a multiple of 512";
   if (entry.rounded > kMaxTotal) return "its size is more than 2^62 bytes";
-  if (entry.stream.value() >= kMaxOrdinal) return "its stream is no ordinal";
+  if (entry.stream.value() >= kMaxOrdinal) return "its stream is out of range";
   if (entry.offset == kUpstream)
     return entry.spare == kUpstream ? nullptr : "it has a spare slot, but no first one";
   if (!slot_fits(entry.offset, entry.rounded, height)) return "its slot is not on a granule within the arena";

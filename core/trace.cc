@@ -15,7 +15,7 @@ using Complaint = const char*;
 
 Complaint complain_about_size(const Buffer& buffer) {
   if (buffer.rounded.value() == 0) return "its rounded size is 0";
-  if (buffer.rounded.value() % kGranule.value() != 0) return "its rounded size is no multiple of 512";
+  if (buffer.rounded.value() % kGranule.value() != 0) return "its rounded size is not a multiple of 512";
   if (buffer.rounded < buffer.bytes) return "its rounded size is less than the size that was asked for";
   return nullptr;
 }
@@ -37,8 +37,8 @@ Complaint complain_about_buffer(const Trace& trace, std::size_t index) {
   const Buffer& buffer = trace.buffers[index];
   if (Complaint size = complain_about_size(buffer)) return size;
   if (Complaint life = complain_about_life(buffer, trace.end)) return life;
-  if (buffer.stream.value() >= kMaxOrdinal) return "its stream is no ordinal";
-  if (buffer.thread >= kMaxOrdinal) return "its thread is no ordinal";
+  if (buffer.stream.value() >= kMaxOrdinal) return "its stream is out of range";
+  if (buffer.thread >= kMaxOrdinal) return "its thread is out of range";
   if (buffer.op != kNoOp && buffer.op.value() >= trace.ops.size()) return "its op is not in the trace";
   if (index == 0) return nullptr;
   const Buffer& before = trace.buffers[index - 1];
@@ -53,8 +53,8 @@ Complaint complain_about_op(const Trace& trace, std::size_t index) {
   const Op& op = trace.ops[index];
   if (op.name >= trace.names.size()) return "its name is not in the trace";
   if ((op.flags & ~kAllOpFlags) != 0) return "it has a flag that is not known";
-  if (op.thread >= kMaxOrdinal) return "its thread is no ordinal";
-  if (op.stream.value() >= kMaxOrdinal) return "its stream is no ordinal";
+  if (op.thread >= kMaxOrdinal) return "its thread is out of range";
+  if (op.stream.value() >= kMaxOrdinal) return "its stream is out of range";
   if (op.parent != kNoOp && op.parent.value() >= index) return "its parent does not begin before it";
   if (op.begin >= trace.end) return "its begin is not before the trace's end";
   if (op.end < op.begin) return "it ends before it begins";
@@ -97,7 +97,7 @@ Status check_each(const Trace& trace, std::size_t count, const char* kind, Compl
 
 Status check_whole(const Trace& trace) {
   if (trace.info.device.kind > DeviceKind::kCuda) return invalid("device", "its kind is not known");
-  if (trace.info.device.index >= kMaxOrdinal) return invalid("device", "its index is no ordinal");
+  if (trace.info.device.index >= kMaxOrdinal) return invalid("device", "its index is out of range");
   if (trace.end == kNever) return invalid("end", "it never comes");
   for (const std::size_t count :
        {trace.names.size(), trace.buffers.size(), trace.ops.size(), trace.values.size()}) {

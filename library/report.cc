@@ -166,7 +166,7 @@ bool tells_nothing(const std::string& json) {
 Result<std::string> report_text(const std::string& json) try {
   const Json report = Json::parse(json);
   const Json& devices = report.at("devices");
-  if (!devices.is_array()) return foreign("its \"devices\" are no list");
+  if (!devices.is_array()) return foreign("its \"devices\" is not a list");
   if (devices.empty()) {
     if (report.value("state", std::string()) != "none") return foreign("it has no devices");
     return std::string("stowage: no device has been used yet\n");

@@ -76,8 +76,8 @@ class Runtime {
   static bool make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept;
 
   /// A sentence for an out-of-memory error: what is held and why it stays, in parts that add up to the whole,
-  /// and which budget would do. Empty where the job will not see the error, since the runtime tries something
-  /// else then. `device_type`, `device_index`: as for make_room().
+  /// and which budget would be enough. Empty where the job will not see the error, since the runtime tries
+  /// something else then. `device_type`, `device_index`: as for make_room().
   static std::string explain_shortage(const Shortage& shortage, int device_type, int device_index = -1);
 
   /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they

@@ -109,7 +109,7 @@ std::string Runtime::explain_shortage(const Shortage& shortage, int device_type,
   return in_units(shortage.wanted.value()) + " more do not fit. Held: " + in_units(held) + ", of these " +
          parts.text() + in_units(evictable) + " evictable" +
          (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
-         ". A budget of " + in_units(needed) + " would do at this point.";
+         ". A budget of " + in_units(needed) + " would be enough here.";
 }
 
 }  // namespace stowage::recompute

@@ -10,6 +10,7 @@
 #include "allocator/backend.h"
 #include "session/session_state.h"
 #include "session/settings/notice.h"
+#include "session/settings/phrases.h"
 
 namespace stowage::plugin {
 namespace {
@@ -142,7 +143,7 @@ void Session::State::back_to_recording() {
   if (budget.on() && arena.exists()) arena.give_up_free_parts();
   const std::uint64_t times = facts.count_replan();
   if (times > settings.max_replans) {
-    return turn_off("the job left its plan for the " + std::to_string(times) + ". time", true);
+    return turn_off("the job left its plan for the " + ordinal(times) + " time", true);
   }
   note(1, "the job left its plan; recording again");
   budget.resume();

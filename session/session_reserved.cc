@@ -1,6 +1,7 @@
 // What becomes of a plan that reserves too much (reserved/), and how requests off the plan find room.
 #include "session/session_state.h"
 #include "session/settings/notice.h"
+#include "session/settings/phrases.h"
 
 namespace stowage::plugin {
 

@@ -114,7 +114,7 @@ class Parser {
 
   static std::int64_t integer(std::string_view text, const char* what) {
     const std::optional<std::int64_t> value = number(text);
-    if (!value) throw Wrong{std::string(what) + " \"" + std::string(text) + "\" is no whole number"};
+    if (!value) throw Wrong{std::string(what) + " \"" + std::string(text) + "\" is not a whole number"};
     return *value;
   }
   static std::uint64_t natural_in(std::string_view text, const char* what) {

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]i?)?B?", text.strip(), re.IGNORECASE)
     if not match:
-        raise StowageError(f"{text} is no amount of memory; write 80GiB, 512MiB or a number of bytes")
+        raise StowageError(f"{text} is not a valid amount of memory; write 80GiB, 512MiB or a number of bytes")
     unit = (match[2] or "").lower()
     base = 1024 if unit.endswith("i") else 1000
     return int(float(match[1]) * base ** ("kmgt".index(unit[0]) + 1 if unit else 0))

@@ -6,6 +6,7 @@
 #include "allocator/backend.h"
 #include "allocator/model/caching_replay.h"
 #include "session/settings/notice.h"
+#include "session/settings/phrases.h"
 
 namespace stowage::plugin {
 namespace {
@@ -18,7 +19,6 @@ constexpr std::uint64_t kOversized = 4;               // iterations, some of the
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
 constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
-constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
 // What the last iteration handed on, for which the plan has places.
 Bytes handed_on(const Plan& plan) {
@@ -30,8 +30,6 @@ Bytes handed_on(const Plan& plan) {
 }
 
 }  // namespace
-
-std::string in_mib(Bytes bytes) { return std::to_string((bytes.value() + kMib / 2) / kMib) + " MiB"; }
 
 void ReservedGuard::note_reserved(Bytes upstream_reserved) {
   if (!arena_.exists()) return;

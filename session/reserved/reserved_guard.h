@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "session/arena/served_arena.h"
 #include "session/budget/budget_keeper.h"
@@ -106,8 +105,5 @@ class ReservedGuard {
   bool left_once_ = false;                  ///< a plan was left for that
   Excess excess_;
 };
-
-/// `bytes` for messages, rounded to MiB.
-std::string in_mib(Bytes bytes);
 
 }  // namespace stowage::plugin

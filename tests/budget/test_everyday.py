@@ -41,7 +41,7 @@ _UNITS = {"KiB": 1, "MiB": 1024}
 
 def _parts_add_up(done: subprocess.CompletedProcess) -> None:
     """Of an error on standard output. Each figure is rounded up to whole units."""
-    assert "would do at this point" in done.stdout, done.stdout + done.stderr[-2000:]
+    assert "would be enough here" in done.stdout, done.stdout + done.stderr[-2000:]
     held, unit, parts = re.search(r"Held: (\d+) (.iB), of these (.*) evictable", done.stdout).groups()
     sizes = [(int(size), _UNITS[of]) for size, of in re.findall(r"(\d+) (.iB)", parts)]
     unknown = _UNITS[unit] + sum(of for _, of in sizes)

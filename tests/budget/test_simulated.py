@@ -77,7 +77,7 @@ def test_within_the_budget_by_the_devices_own_count(name, percent):
     assert 0 < left["reserved"] <= left["held"] <= budget["limit_bytes"]
     if left["error"]:
         assert percent < REACHED.get(name, 75), left["error"]
-        assert "stowage: the budget of" in left["error"] and "would do at this point" in left["error"]
+        assert "stowage: the budget of" in left["error"] and "would be enough here" in left["error"]
         return
     assert left["backward_threads"] == 1, "backward passes run in a thread of autograd's own"
     assert budget["evictions"] > 0 and budget["refusals"] == 0
@@ -158,7 +158,7 @@ def test_what_does_not_fit_is_pytorchs_own_error_and_the_job_may_go_on():
     done = process("-c", TOO_SMALL, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB")
     assert done.returncode == 0 and done.stderr == "", done.stderr
     for part in ("CUDA out of memory. Tried to allocate 60.00 MiB", "stowage: the budget of 90MiB", "A budget of",
-                 "would do"):
+                 "would be enough"):
         assert part in done.stdout
     assert "expandable_segments:True" not in done.stdout, "that is on already"
 
@@ -174,7 +174,7 @@ torch.zeros(20 << 20, device="cuda")
 def test_the_budget_that_an_error_names_would_do():
     """Also where enough is free, but not in one piece."""
     too_small = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="200MiB")
-    said = re.search(r"A budget of (\d+) MiB would do", too_small.stderr)
+    said = re.search(r"A budget of (\d+) MiB would be enough", too_small.stderr)
     assert too_small.returncode != 0 and said and int(said[1]) > 200, too_small.stderr
     enough = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET=f"{said[1]}MiB")
     assert enough.returncode == 0 and enough.stderr == "", enough.stderr

@@ -49,7 +49,7 @@ const Violation kViolations[] = {
     {"HeightTooHigh", [](Plan& p) { p.height = Bytes(2048); }, "reach up to 1536"},
     {"HeightTooLow", [](Plan& p) { p.height = p.lower_bound = Bytes(1024); }, "within the arena"},
     {"SizeZero", [](Plan& p) { p.entries[0].rounded = Bytes(0); }, "entry 0: its size is 0"},
-    {"SizeGranule", [](Plan& p) { p.entries[2].rounded = Bytes(4097); }, "entry 2: its size is no multiple"},
+    {"SizeGranule", [](Plan& p) { p.entries[2].rounded = Bytes(4097); }, "entry 2: its size is not a multiple"},
     {"SizeLimit", [](Plan& p) { p.entries[2].rounded = Bytes(std::uint64_t{3} << 62); },
      "entry 2: its size is more"},
     {"Stream", [](Plan& p) { p.entries[1].stream = StreamId(kMaxOrdinal); }, "entry 1: its stream"},

@@ -57,7 +57,7 @@ TEST_P(TraceRule, IsFoundWhenBroken) {
 
 const Violation kWhole[] = {
     {"DeviceKind", [](Trace& t) { t.info.device.kind = DeviceKind{2}; }, "kind is not known"},
-    {"DeviceIndex", [](Trace& t) { t.info.device.index = kMaxOrdinal; }, "index is no ordinal"},
+    {"DeviceIndex", [](Trace& t) { t.info.device.index = kMaxOrdinal; }, "index is out of range"},
     {"End", [](Trace& t) { t.end = kNever; }, "never comes"},
     {"SteadyPrevious", [](Trace& t) { t.steady->previous_begin = Tick(5); }, "steady"},
     {"SteadyBegin", [](Trace& t) { t.steady->begin = Tick(10); }, "steady"},
@@ -70,7 +70,7 @@ const Violation kWhole[] = {
 
 const Violation kBuffer[] = {
     {"RoundedZero", [](Trace& t) { t.buffers[0].rounded = t.buffers[0].bytes = Bytes(0); }, "is 0"},
-    {"RoundedGranule", [](Trace& t) { t.buffers[0].rounded = Bytes(513); }, "no multiple of 512"},
+    {"RoundedGranule", [](Trace& t) { t.buffers[0].rounded = Bytes(513); }, "not a multiple of 512"},
     {"RoundedSmall", [](Trace& t) { t.buffers[0].bytes = Bytes(513); }, "less than the size"},
     {"Total", [](Trace& t) { t.buffers[0].rounded = t.buffers[1].rounded = Bytes(std::uint64_t{1} << 62); },
      "2^62"},
@@ -84,8 +84,8 @@ const Violation kBuffer[] = {
     {"DeathWithoutFree", [](Trace& t) { t.buffers[0].free_requested = kNever; }, "death is before"},
     {"DeathEnd", [](Trace& t) { t.buffers[0].death = Tick(12); }, "death is not before"},
     {"DeathAtBirth", [](Trace& t) { t.buffers[0] = make_buffer(1, 1); }, "death is at its birth"},
-    {"Stream", [](Trace& t) { t.buffers[0].stream = StreamId(kMaxOrdinal); }, "stream is no ordinal"},
-    {"Thread", [](Trace& t) { t.buffers[0].thread = kMaxOrdinal; }, "thread is no ordinal"},
+    {"Stream", [](Trace& t) { t.buffers[0].stream = StreamId(kMaxOrdinal); }, "stream is out of range"},
+    {"Thread", [](Trace& t) { t.buffers[0].thread = kMaxOrdinal; }, "thread is out of range"},
     {"Op", [](Trace& t) { t.buffers[0].op = OpId(2); }, "op is not in the trace"},
     {"Order", [](Trace& t) { std::swap(t.buffers[0], t.buffers[1]); }, "born before its predecessor"},
     {"SameBirth", [](Trace& t) { t.buffers[1].birth = Tick(1); }, "same tick"},
@@ -94,8 +94,8 @@ const Violation kBuffer[] = {
 const Violation kOp[] = {
     {"Name", [](Trace& t) { t.ops[1].name = 2; }, "op 1: its name"},
     {"Flags", [](Trace& t) { t.ops[0].flags = kOpNondeterministic << 1u; }, "flag"},
-    {"Thread", [](Trace& t) { t.ops[0].thread = kMaxOrdinal; }, "thread is no ordinal"},
-    {"Stream", [](Trace& t) { t.ops[0].stream = StreamId(kMaxOrdinal); }, "stream is no ordinal"},
+    {"Thread", [](Trace& t) { t.ops[0].thread = kMaxOrdinal; }, "thread is out of range"},
+    {"Stream", [](Trace& t) { t.ops[0].stream = StreamId(kMaxOrdinal); }, "stream is out of range"},
     {"Parent", [](Trace& t) { t.ops[1].parent = OpId(1); }, "parent"},
     {"BeginEnd", [](Trace& t) { t.ops[1].begin = Tick(12), t.ops[1].end = kNever; }, "begin is not before"},
     {"EndBeforeBegin", [](Trace& t) { t.ops[1].end = Tick(3); }, "ends before it begins"},

@@ -136,7 +136,7 @@ def test_a_job_that_cannot_fit_is_told_what_would_do():
                 torch.randn(5000)
         finally:
             probe.library.probe_budget(0)
-    for part in ("do not fit", "cannot be recomputed", "A budget of", "would do"):
+    for part in ("do not fit", "cannot be recomputed", "A budget of", "would be enough"):
         assert part in str(told.value)
     assert len(keep) == 10
 

@@ -145,10 +145,10 @@ TEST_F(Callbacks, AShortageNamesThem) {
                   "rounding, 5 KiB evictable"),
       std::string::npos)
       << before;
-  EXPECT_NE(before.find("A budget of 4 KiB would do"), std::string::npos) << before;
+  EXPECT_NE(before.find("A budget of 4 KiB would be enough"), std::string::npos) << before;
   const std::string holes =
       Runtime::explain_shortage({.wanted = Bytes(1024), .held = Bytes(8192), .limit = Bytes(8192)}, 0);
-  EXPECT_NE(holes.find("A budget of 9 KiB would do"), std::string::npos) << holes;
+  EXPECT_NE(holes.find("A budget of 9 KiB would be enough"), std::string::npos) << holes;
   idle.willing = false;
   EXPECT_FALSE(Runtime::make_room(Bytes(1), 0));
   const std::string after = Runtime::explain_shortage({.wanted = Bytes(1024), .held = Bytes(8192)}, 0);
