@@ -15,10 +15,10 @@
 
 #include "core/free_space.h"
 #include "core/trace.h"
+#include "session/arena/session_hot.h"
 #include "session/plans/plan_source.h"
 #include "session/ports/device_port.h"
 #include "session/ports/torch_port.h"
-#include "session/session_hot.h"
 #include "session/settings/settings.h"
 #include "session/states.h"
 

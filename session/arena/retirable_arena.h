@@ -15,7 +15,7 @@
 
 #include "allocator/arena.h"
 #include "allocator/backend.h"
-#include "session/budget/ledger.h"
+#include "session/ports/ledger.h"
 
 namespace stowage::plugin {
 

@@ -17,9 +17,9 @@
 #include "allocator/planned_allocator.h"
 #include "session/arena/charged_parts.h"
 #include "session/arena/retirable_arena.h"
+#include "session/arena/session_hot.h"
 #include "session/budget/budget_keeper.h"
 #include "session/ports/device_port.h"
-#include "session/session_hot.h"
 #include "session/settings/settings.h"
 
 namespace stowage::plugin {

@@ -20,10 +20,10 @@
 #include <string>
 
 #include "core/trace.h"
-#include "session/budget/budget.h"
-#include "session/budget/ledger.h"
 #include "session/budget/planned_budget.h"
+#include "session/ports/ledger.h"
 #include "session/ports/torch_port.h"
+#include "session/settings/budget.h"
 #include "session/states.h"
 
 namespace stowage::plugin {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "session/plans/plan_cache.h"
-#include "session/recording/recording.h"
 #include "session/settings/notice.h"
 
 namespace stowage::plugin {
@@ -72,7 +71,7 @@ std::vector<Plan> PlanBook::in_use() const {
 // ---- between runs
 
 std::optional<PlanBook::Kept> PlanBook::find_kept(const Trace& trace) {
-  for (std::uint32_t marks = 1; marks <= Recording::kMaxPeriodMarks; ++marks) {
+  for (std::uint32_t marks = 1; marks <= kMaxPeriodMarks; ++marks) {
     const std::optional<Window> window = last_window(trace, marks);
     if (!window) return std::nullopt;
     Result<std::optional<Plan>> found = find_plan(settings_.plan_cache, trace, *window);

@@ -11,7 +11,7 @@
 #include "allocator/arena.h"
 #include "allocator/arena_counters.h"
 #include "core/trace.h"
-#include "session/budget/ledger.h"
+#include "session/ports/ledger.h"
 
 namespace stowage::tracer {
 class OpClock;

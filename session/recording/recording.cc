@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/plans/windows.h"
+
 namespace stowage::plugin {
 namespace {
 

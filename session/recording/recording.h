@@ -22,8 +22,6 @@ namespace stowage::plugin {
 
 class Recording {
  public:
-  static constexpr std::uint32_t kMaxPeriodMarks = 8;  ///< longer windows are not looked for
-
   /// `hot`: where the threads of the job find the recorder that is to hear of them; null while nothing is
   /// written down.
   Recording(std::atomic<tracer::Recorder*>& hot, DevicePort& port, TorchPort& torch, const TraceInfo& info,

@@ -17,8 +17,8 @@
 
 #include "session/arena/served_arena.h"
 #include "session/budget/budget_keeper.h"
+#include "session/facts/session_facts.h"
 #include "session/ports/device_port.h"
-#include "session/report/session_facts.h"
 
 namespace stowage::plugin {
 

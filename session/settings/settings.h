@@ -14,7 +14,7 @@
 
 #include "core/result.h"
 #include "core/units.h"
-#include "session/budget/budget.h"
+#include "session/settings/budget.h"
 
 namespace stowage::plugin {
 

@@ -17,7 +17,7 @@
 
 #include "plugin/cuda/upstream/low_point.h"
 #include "plugin/cuda/upstream/memory_fraction.h"
-#include "session/budget/ledger.h"
+#include "session/ports/ledger.h"
 
 namespace stowage::plugin {
 

@@ -1,5 +1,5 @@
 // Budgets as they are written, and the ledger that holds them.
-#include "session/budget/budget.h"
+#include "session/settings/budget.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "session/budget/ledger.h"
+#include "session/ports/ledger.h"
 #include "session/settings/settings.h"
 
 namespace stowage::plugin {

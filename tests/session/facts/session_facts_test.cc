@@ -1,4 +1,4 @@
-#include "session/report/session_facts.h"
+#include "session/facts/session_facts.h"
 
 #include <gtest/gtest.h>
 

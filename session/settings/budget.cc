@@ -1,4 +1,4 @@
-#include "session/budget/budget.h"
+#include "session/settings/budget.h"
 
 #include <array>
 #include <charconv>
