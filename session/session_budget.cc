@@ -2,8 +2,8 @@
 //
 // A job whose iterations evict something is not planned: what it allocates depends on what was evicted. After
 // a few such iterations recording ends, and room is made for as long as that goes on. Under a schedule
-// (budget/planned_budget.h) what is evicted is the same in each iteration: such a job is recorded again and
-// planned, with what it makes again.
+// (budget/schedule_controller.h) what is evicted is the same in each iteration: such a job is recorded again
+// and planned, with what it makes again.
 #include <algorithm>
 #include <string>
 
@@ -100,7 +100,7 @@ void Session::State::begin_rescuing(const std::string& reason) {
 void Session::State::rescuing_mark(bool evicted) {
   arena.give_back();
   calm_marks = evicted ? 0 : calm_marks + 1;
-  const PlannedBudget& schedule = budget.schedule();
+  const ScheduleController& schedule = budget.schedule();
   if (calm_marks < (schedule.is_steady() ? 1 : kCalmMarks)) return;
   if ((schedule.follows() && !schedule.has_arena()) || facts.has_reason()) return;
   evicting_marks = 0;

@@ -47,7 +47,7 @@ void add_counts(Json& json, const allocator::ServeCounts& counts) {
   json["last_iteration_misses"] = counts.last_iteration_misses;
 }
 
-Json schedule_json(const PlannedBudgetFacts& facts) {
+Json schedule_json(const ScheduleFacts& facts) {
   return {{"followed", facts.followed},
           {"since_iteration", facts.since},
           {"evictions", facts.evictions},

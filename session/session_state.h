@@ -15,7 +15,7 @@
 
 #include "session/arena/outstayed_watch.h"
 #include "session/arena/served_arena.h"
-#include "session/budget/budget_keeper.h"
+#include "session/budget/budget_controller.h"
 #include "session/budget/peak_watch.h"
 #include "session/facts/session_facts.h"
 #include "session/plans/plan_book.h"
@@ -37,7 +37,7 @@ struct Session::State {
   TorchPort& torch;
   const Settings settings;
   const TraceInfo info;
-  BudgetKeeper budget;
+  BudgetController budget;
 
   // ---- hot path
   SessionHot& hot;

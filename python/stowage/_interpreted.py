@@ -9,7 +9,7 @@ import torch.autograd.graph
 # Where Python waits for code that TorchScript may run: calls of what was scripted or traced, and the backward pass.
 INTERPRETERS = ((torch._C.ScriptFunction, "__call__"), (torch._C.ScriptMethod, "__call__"),
                 (torch.autograd, "_engine_run_backward"), (torch.autograd.graph, "_engine_run_backward"))
-_SIGN = "stowage: the budget of "  # how each such message of Stowage's begins; see session/budget/budget_keeper.cc
+_SIGN = "stowage: the budget of "  # how each such message of Stowage's begins; see session/budget/budget_controller.cc
 
 
 def keeps_out_of_memory(call: Callable) -> Callable:

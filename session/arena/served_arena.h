@@ -18,7 +18,7 @@
 #include "session/arena/charged_parts.h"
 #include "session/arena/retirable_arena.h"
 #include "session/arena/session_hot.h"
-#include "session/budget/budget_keeper.h"
+#include "session/budget/budget_controller.h"
 #include "session/ports/device_port.h"
 #include "session/settings/settings.h"
 
@@ -27,7 +27,7 @@ namespace stowage::plugin {
 class ServedArena {
  public:
   /// `hot`, `port` and `budget` must outlive it. `fault`: Fault::kArena makes mapping fail.
-  ServedArena(SessionHot& hot, DevicePort& port, const BudgetKeeper& budget, Fault fault)
+  ServedArena(SessionHot& hot, DevicePort& port, const BudgetController& budget, Fault fault)
       : hot_(hot), port_(port), budget_(budget), fault_(fault) {}
 
   /// There is one, whether it is served from or not.
@@ -105,7 +105,7 @@ class ServedArena {
 
   SessionHot& hot_;
   DevicePort& port_;
-  const BudgetKeeper& budget_;
+  const BudgetController& budget_;
   const Fault fault_;
   /// Instead of `serving`: an address is handed out where the ledger can count it.
   std::atomic<allocator::PlannedAllocator*> settling_{nullptr};

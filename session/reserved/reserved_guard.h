@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "session/arena/served_arena.h"
-#include "session/budget/budget_keeper.h"
+#include "session/budget/budget_controller.h"
 #include "session/facts/session_facts.h"
 #include "session/ports/device_port.h"
 
@@ -25,8 +25,8 @@ namespace stowage::plugin {
 class ReservedGuard {
  public:
   /// All must outlive it. `info`: the device.
-  ReservedGuard(DevicePort& port, const TraceInfo& info, const BudgetKeeper& budget, const ServedArena& arena,
-                SessionFacts& facts)
+  ReservedGuard(DevicePort& port, const TraceInfo& info, const BudgetController& budget,
+                const ServedArena& arena, SessionFacts& facts)
       : port_(port), info_(info), budget_(budget), arena_(arena), facts_(facts) {}
 
   /// Arenas and upstream together, where upstream has `upstream_reserved`.
@@ -91,7 +91,7 @@ class ReservedGuard {
 
   DevicePort& port_;
   const TraceInfo& info_;
-  const BudgetKeeper& budget_;
+  const BudgetController& budget_;
   const ServedArena& arena_;
   SessionFacts& facts_;
   std::atomic<std::uint64_t> reserved_after_{0};

@@ -26,8 +26,8 @@ struct ArenaOnHost {
   void limit(std::uint64_t bytes) {
     port.counted = port.on_touch = true;
     port.count.set_limit(Bytes(bytes));
-    budget = std::make_unique<BudgetKeeper>(*Budget::parse("1GiB"), &port.count, no_torch(), Device{},
-                                            Bytes(0), std::chrono::milliseconds(0));
+    budget = std::make_unique<BudgetController>(*Budget::parse("1GiB"), &port.count, no_torch(), Device{},
+                                                Bytes(0), std::chrono::milliseconds(0));
     make();
   }
   void make(Fault fault = Fault::kNone) { arena = std::make_unique<ServedArena>(hot, port, *budget, fault); }
@@ -41,7 +41,7 @@ struct ArenaOnHost {
 
   FakePort port;
   SessionHot hot;
-  std::unique_ptr<BudgetKeeper> budget = std::make_unique<BudgetKeeper>(
+  std::unique_ptr<BudgetController> budget = std::make_unique<BudgetController>(
       Budget(), nullptr, no_torch(), Device{}, Bytes(0), std::chrono::milliseconds(0));
   std::unique_ptr<ServedArena> arena = std::make_unique<ServedArena>(hot, port, *budget, Fault::kNone);
 };

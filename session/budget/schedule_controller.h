@@ -26,7 +26,7 @@
 namespace stowage::plugin {
 
 /// What is followed, as of the last mark.
-struct PlannedBudgetFacts {
+struct ScheduleFacts {
   bool followed = false;
   std::uint64_t since = 0;           ///< iterations that had ended when the first was followed; 0: never
   std::uint64_t evictions = 0;       ///< planned in each iteration
@@ -40,13 +40,13 @@ struct PlannedBudgetFacts {
   std::string reason;                ///< why rescue is alone; "" otherwise
 };
 
-class PlannedBudget {
+class ScheduleController {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
   /// `wait`: where a schedule is asked for, wait so long for it.
-  PlannedBudget(TorchPort& torch, std::chrono::milliseconds wait) : torch_(torch), wait_(wait) {}
+  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait) : torch_(torch), wait_(wait) {}
   /// With another maker of schedules, for tests.
-  PlannedBudget(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
+  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
       : torch_(torch), wait_(wait), scheduler_(std::move(maker)) {}
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
@@ -64,7 +64,7 @@ class PlannedBudget {
   /// What the arena takes is `excess` bytes too much: makes a schedule for so much less. False: there will be
   /// none.
   bool tighten(Bytes excess, Bytes limit);
-  [[nodiscard]] PlannedBudgetFacts facts() const;
+  [[nodiscard]] ScheduleFacts facts() const;
 
  private:
   using State = ScheduleState;
@@ -106,7 +106,7 @@ class PlannedBudget {
   FollowCounters follow_before_;    ///< when the first schedule came
   std::uint64_t rooms_before_ = 0;
   mutable std::mutex mutex_;
-  PlannedBudgetFacts facts_;
+  ScheduleFacts facts_;
 };
 
 }  // namespace stowage::plugin

@@ -1,4 +1,4 @@
-#include "session/budget/budget_keeper.h"
+#include "session/budget/budget_controller.h"
 
 #include <chrono>
 #include <exception>
@@ -23,8 +23,8 @@ constexpr double kSpareRoom = 1.125;  // where a guessed peak is raised
 
 }  // namespace
 
-BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device,
-                           Bytes device_memory, std::chrono::milliseconds schedule_wait)
+BudgetController::BudgetController(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device,
+                                   Bytes device_memory, std::chrono::milliseconds schedule_wait)
     : budget_(budget),
       ledger_(ledger),
       torch_(torch),
@@ -40,13 +40,13 @@ BudgetKeeper::BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torc
   }
 }
 
-void BudgetKeeper::refuse(const std::string& why) {
+void BudgetController::refuse(const std::string& why) {
   state_.change(State::kNone, why);
   if (ledger_ != nullptr) ledger_->lift_limit();
   warn("the budget of " + budget_.text() + " is not held: " + why + "; the job goes on without a budget");
 }
 
-void BudgetKeeper::begin(bool last_call) {
+void BudgetController::begin(bool last_call) {
   if (state_.load() != State::kWaiting || (!torch_.guards_are_known() && !last_call)) return;
   if (!torch_.guards_are_known())
     return refuse(
@@ -58,14 +58,14 @@ void BudgetKeeper::begin(bool last_call) {
   if (budget_.kind() != Budget::Kind::kShareOfPeak) set_limit(budget_.limit_of(device_memory_));
 }
 
-void BudgetKeeper::set_limit(Bytes limit) {
+void BudgetController::set_limit(Bytes limit) {
   ledger_->set_limit(limit);
   note(1, "budget: " + std::to_string(limit.value()) + " bytes");
   shed();
 }
 
 // What is held from before there was a limit is evicted, as far as that can be.
-void BudgetKeeper::shed() {
+void BudgetController::shed() {
   const Bytes over = ledger_->missing(Bytes(0));
   if (over.value() == 0) return;
   torch_.make_room(over, device_);
@@ -75,7 +75,7 @@ void BudgetKeeper::shed() {
               " bytes more than that are held and cannot be evicted; nothing is added until they are freed");
 }
 
-void BudgetKeeper::end() noexcept try {
+void BudgetController::end() noexcept try {
   if (!on()) return;
   warn_of_no_limit();
   ledger_->lift_limit();
@@ -86,7 +86,7 @@ void BudgetKeeper::end() noexcept try {
 }
 
 // Small processes beside the job, such as launchers, have nothing to limit.
-void BudgetKeeper::warn_of_no_limit() const {
+void BudgetController::warn_of_no_limit() const {
   if (!pending() || state_.load() != State::kWatching || ledger_->peak_held() < kWorthALimit) return;
   warn(
       "the budget of " + budget_.text() +
@@ -94,7 +94,7 @@ void BudgetKeeper::warn_of_no_limit() const {
       "one from the first allocation on");
 }
 
-void BudgetKeeper::rest() {
+void BudgetController::rest() {
   if (state_.load() != State::kWatching) return;
   const RuntimeCounters counts = torch_.counters();
   schedule_.stop();
@@ -104,18 +104,18 @@ void BudgetKeeper::rest() {
   earlier_ = earlier_ + counts;
 }
 
-void BudgetKeeper::resume() {
+void BudgetController::resume() {
   if (state_.load() != State::kResting) return;
   if (Status begun = torch_.begin_rescue(); !begun) return refuse(begun.error().message);
   state_.change(State::kWatching, "the plan was left");
   evictions_at_mark_ = unplanned_evictions();
 }
 
-std::uint64_t BudgetKeeper::unplanned_evictions() const {
+std::uint64_t BudgetController::unplanned_evictions() const {
   return torch_.counters().evictions - torch_.follow_counters().evictions;
 }
 
-bool BudgetKeeper::on_mark(MarkSource source) {
+bool BudgetController::on_mark(MarkSource source) {
   begin(/*last_call=*/true);
   ++marks_;
   between_ops_ = source != MarkSource::kPeriod;
@@ -132,14 +132,14 @@ bool BudgetKeeper::on_mark(MarkSource source) {
   return std::exchange(evictions_at_mark_, evictions) != evictions;
 }
 
-void BudgetKeeper::learn_peak(MarkSource source) {
+void BudgetController::learn_peak(MarkSource source) {
   const std::uint32_t few = source == MarkSource::kPeriod ? kFreePeriodMarks : kFreeMarks;
   if (++free_marks_ < (leaves_all() ? kFreeMarksThatFit : few)) return;
   own_peak_ = ledger_->peak_held().value();
   set_limit(budget_.limit_of(Bytes(own_peak_.load())));
 }
 
-void BudgetKeeper::believe_peak() {
+void BudgetController::believe_peak() {
   if (!pending() || budget_.kind() != Budget::Kind::kShareOfPeak) return;
   believed_ = true;
   own_peak_ = ledger_->peak_held().value();
@@ -147,7 +147,7 @@ void BudgetKeeper::believe_peak() {
 }
 
 // What is held, what is away and what is asked for together are what the job would hold without a budget.
-void BudgetKeeper::note_demand(Bytes bytes) noexcept {
+void BudgetController::note_demand(Bytes bytes) noexcept {
   if (budget_.kind() != Budget::Kind::kShareOfPeak) return;
   const Bytes held = ledger_->held() + bytes;
   if ((held + torch_.counters().evicted).value() <= demand_.load()) return;
@@ -157,7 +157,7 @@ void BudgetKeeper::note_demand(Bytes bytes) noexcept {
   if (demand > static_cast<std::int64_t>(demand_.load())) demand_ = static_cast<std::uint64_t>(demand);
 }
 
-bool BudgetKeeper::follow_peak(Bytes bytes) noexcept {
+bool BudgetController::follow_peak(Bytes bytes) noexcept {
   const std::uint64_t known = own_peak_.load();
   const std::uint64_t demand = demand_.load();
   if (known == 0 || !ledger_->limited()) return false;
@@ -173,17 +173,17 @@ bool BudgetKeeper::follow_peak(Bytes bytes) noexcept {
   return true;
 }
 
-void BudgetKeeper::raise_peak(std::uint64_t peak) noexcept {
+void BudgetController::raise_peak(std::uint64_t peak) noexcept {
   own_peak_ = peak;
   ledger_->set_limit(budget_.limit_of(Bytes(peak)));
   note(1, "budget: " + std::to_string(ledger_->limit().value()) + " bytes, for a higher peak than before");
 }
 
-bool BudgetKeeper::leaves_all() const {
+bool BudgetController::leaves_all() const {
   return budget_.kind() == Budget::Kind::kShareOfPeak && budget_.limit_of(kGranule) >= kGranule;
 }
 
-bool BudgetKeeper::raise_own_peak(Bytes planned) {
+bool BudgetController::raise_own_peak(Bytes planned) {
   const std::uint64_t measured = own_peak_.load();
   if (!leaves_all() || planned.value() <= measured || planned.value() > measured + measured / kRoundingShare)
     return false;
@@ -192,13 +192,13 @@ bool BudgetKeeper::raise_own_peak(Bytes planned) {
   return true;
 }
 
-bool BudgetKeeper::may_rest() const {
+bool BudgetController::may_rest() const {
   if (state_.load() != State::kWatching) return true;
   const bool alone = torch_.threads_in_iterations() <= 1;
   return between_ops_ && alone && torch_.counters().evicted.value() == 0;
 }
 
-bool BudgetKeeper::make_room(Bytes bytes) noexcept {
+bool BudgetController::make_room(Bytes bytes) noexcept {
   const Bytes missing = ledger_->missing(bytes);
   if (missing.value() == 0) return true;
   shortages_.fetch_add(1, std::memory_order_relaxed);
@@ -207,7 +207,7 @@ bool BudgetKeeper::make_room(Bytes bytes) noexcept {
 }
 
 // Two threads that wait for one another both go on to the error: a wait is never longer than this.
-bool BudgetKeeper::await_others(Bytes bytes, bool refused) noexcept {
+bool BudgetController::await_others(Bytes bytes, bool refused) noexcept {
   constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
   if (state_.load() != State::kWatching) return false;
   for (auto waited = kStep; waited <= kLongest && torch_.threads_in_iterations() > 1; waited += kStep) {
@@ -219,13 +219,13 @@ bool BudgetKeeper::await_others(Bytes bytes, bool refused) noexcept {
   return false;
 }
 
-bool BudgetKeeper::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
+bool BudgetController::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
   if (state_.load() != State::kWatching || !torch_.make_piece(bytes, device_, space)) return false;
   shortages_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
+bool BudgetController::make_more_room(Bytes bytes) noexcept {
   const Bytes missing = ledger_->missing(bytes);
   shortages_.fetch_add(1, std::memory_order_relaxed);
   note_demand(bytes);
@@ -233,7 +233,7 @@ bool BudgetKeeper::make_more_room(Bytes bytes) noexcept {
          torch_.make_room(missing.value() == 0 ? bytes : missing, device_);
 }
 
-std::string BudgetKeeper::explain(Shortage shortage) {
+std::string BudgetController::explain(Shortage shortage) {
   // CUDA's upstream takes whole pages, of at most so many bytes.
   const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
   shortage.held = ledger_->held();
@@ -245,7 +245,7 @@ std::string BudgetKeeper::explain(Shortage shortage) {
          " bytes) is used up: " + why;
 }
 
-BudgetFacts BudgetKeeper::facts() const {
+BudgetFacts BudgetController::facts() const {
   BudgetFacts facts;
   if (state_.load() == State::kNone) return facts;
   facts.setting = budget_.text();
@@ -266,7 +266,7 @@ BudgetFacts BudgetKeeper::facts() const {
   return facts;
 }
 
-void BudgetKeeper::after_fork() noexcept {
+void BudgetController::after_fork() noexcept {
   if (ledger_ != nullptr) ledger_->forget_limit();
 }
 

@@ -1,6 +1,6 @@
 // From rescue to a followed schedule: when an iteration is written down, what ends the following, and when
 // rescue stays alone.
-#include "session/budget/planned_budget.h"
+#include "session/budget/schedule_controller.h"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ namespace {
 
 constexpr Bytes kLimit{std::uint64_t{1} << 20u};
 
-class PlannedBudgetTest : public ::testing::Test {
+class ScheduleControllerTest : public ::testing::Test {
  protected:
-  PlannedBudgetTest() { torch_.iteration.emplace(StepLog()); }
+  ScheduleControllerTest() { torch_.iteration.emplace(StepLog()); }
 
-  PlannedBudget::Maker maker() {
+  ScheduleController::Maker maker() {
     return [this](const StepLog&, Bytes budget, const std::stop_token&) -> Result<Schedule> {
       budgets_.push_back(budget);
       if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
@@ -60,16 +60,16 @@ class PlannedBudgetTest : public ::testing::Test {
   Bytes height_{kLimit.value() / 2};
   std::uint64_t replays_ = 7;  ///< that rescue runs in an iteration
   std::uint64_t marks_ = 0;
-  PlannedBudget budget_{torch_, std::chrono::minutes(1), maker()};
+  ScheduleController budget_{torch_, std::chrono::minutes(1), maker()};
 };
 
-TEST_F(PlannedBudgetTest, WithoutEvictionsNothingIsWrittenDown) {
+TEST_F(ScheduleControllerTest, WithoutEvictionsNothingIsWrittenDown) {
   for (int i = 0; i < 20; ++i) mark();
   EXPECT_EQ(torch_.recordings, 0);
   EXPECT_EQ(budget_.facts().since, 0u);
 }
 
-TEST_F(PlannedBudgetTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFollowed) {
+TEST_F(ScheduleControllerTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFollowed) {
   rescued();
   EXPECT_EQ(torch_.recordings, 0);
   rescued();
@@ -79,7 +79,7 @@ TEST_F(PlannedBudgetTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFoll
   rescued();
   EXPECT_TRUE(torch_.follows);
   for (int i = 0; i < 20; ++i) followed();
-  const PlannedBudgetFacts facts = budget_.facts();
+  const ScheduleFacts facts = budget_.facts();
   EXPECT_TRUE(facts.followed);
   EXPECT_EQ(facts.since, 4u);
   EXPECT_EQ(facts.evictions, 1u);
@@ -93,7 +93,7 @@ TEST_F(PlannedBudgetTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAndFoll
   EXPECT_EQ(torch_.recordings, 1);
 }
 
-TEST_F(PlannedBudgetTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewTimes) {
+TEST_F(ScheduleControllerTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewTimes) {
   until_followed();
   followed(true);  // the first one may
   EXPECT_EQ(budgets_.size(), 1u);
@@ -110,7 +110,7 @@ TEST_F(PlannedBudgetTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewT
   EXPECT_TRUE(torch_.follows);
 }
 
-TEST_F(PlannedBudgetTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
+TEST_F(ScheduleControllerTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
   least_ = kLimit - Bytes(20000);
   until_followed();
   for (int i = 0; i < 40; ++i) followed(true);
@@ -118,7 +118,7 @@ TEST_F(PlannedBudgetTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
   EXPECT_TRUE(torch_.follows && budget_.facts().followed);
 }
 
-TEST_F(PlannedBudgetTest, AfterCalmIterationsItIsNotMadeAnew) {
+TEST_F(ScheduleControllerTest, AfterCalmIterationsItIsNotMadeAnew) {
   until_followed();
   for (int i = 0; i < 10; ++i) followed();
   for (int i = 0; i < 10; ++i) followed(true);
@@ -126,7 +126,7 @@ TEST_F(PlannedBudgetTest, AfterCalmIterationsItIsNotMadeAnew) {
   EXPECT_TRUE(torch_.follows);
 }
 
-TEST_F(PlannedBudgetTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
+TEST_F(ScheduleControllerTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
   least_ = kLimit;
   until_followed();
   EXPECT_FALSE(torch_.follows);
@@ -135,7 +135,7 @@ TEST_F(PlannedBudgetTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
   EXPECT_EQ(torch_.recordings, 1);
 }
 
-TEST_F(PlannedBudgetTest, AnUnusableLogIsAskedForAgainAndThenGivenUp) {
+TEST_F(ScheduleControllerTest, AnUnusableLogIsAskedForAgainAndThenGivenUp) {
   torch_.iteration.emplace(Error{ErrorCode::kUnplannable, "an op ran across the end"});
   for (int i = 0; i < 40; ++i) rescued();
   EXPECT_EQ(torch_.recordings, 3);
@@ -143,13 +143,13 @@ TEST_F(PlannedBudgetTest, AnUnusableLogIsAskedForAgainAndThenGivenUp) {
   EXPECT_TRUE(budgets_.empty());
 }
 
-TEST_F(PlannedBudgetTest, AScheduleThatTheRuntimeRefusesIsLeftToRescue) {
+TEST_F(ScheduleControllerTest, AScheduleThatTheRuntimeRefusesIsLeftToRescue) {
   torch_.follow_fails = true;
   until_followed();
   EXPECT_EQ(budget_.facts().reason, "out of order");
 }
 
-TEST_F(PlannedBudgetTest, IterationsThatDifferInARowAreWrittenDownAnew) {
+TEST_F(ScheduleControllerTest, IterationsThatDifferInARowAreWrittenDownAnew) {
   until_followed();
   differing();
   differing();
@@ -169,20 +169,20 @@ TEST_F(PlannedBudgetTest, IterationsThatDifferInARowAreWrittenDownAnew) {
   EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
 }
 
-TEST_F(PlannedBudgetTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
+TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
   replays_ = 3;
   until_followed();
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "rescue recomputes 3 ops in an iteration, the schedule would 7");
 }
 
-TEST_F(PlannedBudgetTest, ALittleMoreThanRescueIsFollowed) {
+TEST_F(ScheduleControllerTest, ALittleMoreThanRescueIsFollowed) {
   replays_ = 4;
   until_followed();
   EXPECT_TRUE(torch_.follows);
 }
 
-TEST_F(PlannedBudgetTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
+TEST_F(ScheduleControllerTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
   until_followed();
   EXPECT_TRUE(budget_.follows() && budget_.has_arena());
   EXPECT_FALSE(budget_.is_steady());
@@ -196,7 +196,7 @@ TEST_F(PlannedBudgetTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
   EXPECT_FALSE(budget_.is_steady());
 }
 
-TEST_F(PlannedBudgetTest, WhereNoArenaFitsItSaysSo) {
+TEST_F(ScheduleControllerTest, WhereNoArenaFitsItSaysSo) {
   height_ = kLimit;
   until_followed();
   EXPECT_TRUE(budget_.follows());
@@ -204,7 +204,7 @@ TEST_F(PlannedBudgetTest, WhereNoArenaFitsItSaysSo) {
   EXPECT_EQ(budget_.facts().height, kLimit);
 }
 
-TEST_F(PlannedBudgetTest, HeldItIsNotMadeAnewThoughRescueMakesRoom) {
+TEST_F(ScheduleControllerTest, HeldItIsNotMadeAnewThoughRescueMakesRoom) {
   until_followed();
   budget_.hold(true);
   for (int i = 0; i < 20; ++i) followed(true);
@@ -214,7 +214,7 @@ TEST_F(PlannedBudgetTest, HeldItIsNotMadeAnewThoughRescueMakesRoom) {
   EXPECT_EQ(budgets_.size(), 2u);
 }
 
-TEST_F(PlannedBudgetTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFewTimes) {
+TEST_F(ScheduleControllerTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFewTimes) {
   until_followed();
   followed();
   const Bytes excess(50'000);
@@ -233,7 +233,7 @@ TEST_F(PlannedBudgetTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFewTimes
   EXPECT_TRUE(torch_.follows);
 }
 
-TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
+TEST_F(ScheduleControllerTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
   until_followed();
   budget_.hold(true);
   for (int i = 0; i < 20; ++i) followed();
@@ -244,7 +244,7 @@ TEST_F(PlannedBudgetTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
   EXPECT_EQ(torch_.recordings, 2);
 }
 
-TEST_F(PlannedBudgetTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {
+TEST_F(ScheduleControllerTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {
   until_followed();
   followed();
   for (int i = 0; i < 2; ++i) {
@@ -263,7 +263,7 @@ TEST_F(PlannedBudgetTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {
   }
 }
 
-TEST_F(PlannedBudgetTest, OneThatIsLeftNowAndThenStays) {
+TEST_F(ScheduleControllerTest, OneThatIsLeftNowAndThenStays) {
   until_followed();
   for (int i = 0; i < 10; ++i) {
     followed();
@@ -274,7 +274,7 @@ TEST_F(PlannedBudgetTest, OneThatIsLeftNowAndThenStays) {
   EXPECT_EQ(torch_.recordings, 1);
 }
 
-TEST_F(PlannedBudgetTest, StoppedItFollowsNothingAndBeginsAnew) {
+TEST_F(ScheduleControllerTest, StoppedItFollowsNothingAndBeginsAnew) {
   until_followed();
   budget_.stop();
   EXPECT_FALSE(torch_.follows);

@@ -1,4 +1,4 @@
-#include "session/budget/planned_budget.h"
+#include "session/budget/schedule_controller.h"
 
 #include <algorithm>
 #include <optional>
@@ -29,7 +29,7 @@ Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.val
 
 }  // namespace
 
-void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
+void ScheduleController::end_iteration(Bytes limit, std::uint64_t number) {
   if (++marks_in_period_ < period_) return;
   marks_in_period_ = 0;
   const RuntimeCounters counts = torch_.counters();
@@ -51,18 +51,18 @@ void PlannedBudget::end_iteration(Bytes limit, std::uint64_t number) {
   facts_.rooms = at_mark_.rooms - rooms_before_;
 }
 
-bool PlannedBudget::is_steady() const {
+bool ScheduleController::is_steady() const {
   return follows() && followed_ > 0 && astray_ == 0 && !scheduler_.busy();
 }
 
 // The iteration that is written down begins with all in memory, as those under a schedule do.
-void PlannedBudget::note_rescue(const RuntimeCounters& counts) {
+void ScheduleController::note_rescue(const RuntimeCounters& counts) {
   if (state_.load() == State::kWatching || asked_now_) return;
   const std::uint64_t replays = counts.replays - at_mark_.replays;
   rescue_replays_ = state_.load() == State::kRecording ? replays : std::min(rescue_replays_, replays);
 }
 
-bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
+bool ScheduleController::tighten(Bytes excess, Bytes limit) {
   if (!follows()) return false;
   if (log_ == nullptr) return try_again("its arena does not fit any more"), state_.load() != State::kAlone;
   if (scheduler_.busy() || fits_ >= kMostFits) return false;
@@ -71,7 +71,7 @@ bool PlannedBudget::tighten(Bytes excess, Bytes limit) {
   return follows();
 }
 
-void PlannedBudget::watch(const RuntimeCounters& counts) {
+void ScheduleController::watch(const RuntimeCounters& counts) {
   if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
   torch_.record_next();
@@ -79,7 +79,7 @@ void PlannedBudget::watch(const RuntimeCounters& counts) {
   state_.change(State::kRecording, "iterations evict");
 }
 
-void PlannedBudget::take_log(Bytes limit) {
+void ScheduleController::take_log(Bytes limit) {
   std::optional<Result<StepLog>> log = torch_.take_log();
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
@@ -89,13 +89,13 @@ void PlannedBudget::take_log(Bytes limit) {
   ask(less(limit, std::max(limit.value() / kMarginShare, kLeastMargin)));
 }
 
-void PlannedBudget::ask(Bytes budget) {
+void ScheduleController::ask(Bytes budget) {
   budget_ = budget;
   asked_now_ = true;
   if (Status asked = scheduler_.submit(log_, budget); !asked) stay_alone(asked.error().message);
 }
 
-void PlannedBudget::take_schedule(std::uint64_t number) {
+void ScheduleController::take_schedule(std::uint64_t number) {
   const bool first = std::exchange(asked_now_, false);
   std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
   if (!made) return;
@@ -104,7 +104,7 @@ void PlannedBudget::take_schedule(std::uint64_t number) {
   tries_ = kMostTries;  // the one for more goes on
 }
 
-void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
+void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
   const auto evictions = static_cast<std::uint64_t>(
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
@@ -137,7 +137,7 @@ void PlannedBudget::follow(const Schedule& schedule, std::uint64_t number) {
 }
 
 // A schedule that fits every second mark only (or third, …) is one of a part of an iteration.
-bool PlannedBudget::repeats_later() {
+bool ScheduleController::repeats_later() {
   const std::uint64_t distance = std::exchange(since_followed_, 0);
   const bool again = distance == std::exchange(last_distance_, distance);
   if (distance <= 1 || !again || period_ * distance > kLongestPeriod) return false;
@@ -146,7 +146,7 @@ bool PlannedBudget::repeats_later() {
 }
 
 // What rescue does in the first iteration is still owed to what was evicted before.
-void PlannedBudget::judge(const RuntimeCounters& counts, Bytes limit) {
+void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
   if (torch_.follow_counters().left != left_at_mark_) {
     if (++astray_ < kMostAstray) return;
@@ -164,12 +164,12 @@ void PlannedBudget::judge(const RuntimeCounters& counts, Bytes limit) {
   ask(less(budget_, limit.value() / kTighterShare));
 }
 
-void PlannedBudget::try_again(const std::string& why) {
+void ScheduleController::try_again(const std::string& why) {
   if (logs_ >= kMostLogs) return stay_alone(why);
   stop();
 }
 
-void PlannedBudget::stay_alone(const std::string& why) {
+void ScheduleController::stay_alone(const std::string& why) {
   stop();
   state_.change(State::kAlone, why);
   note(1, "budget: rescue alone makes room, without a schedule: " + why);
@@ -177,7 +177,7 @@ void PlannedBudget::stay_alone(const std::string& why) {
   facts_.reason = why;
 }
 
-void PlannedBudget::stop() {
+void ScheduleController::stop() {
   scheduler_.cancel();
   torch_.leave();
   log_.reset();
@@ -189,7 +189,7 @@ void PlannedBudget::stop() {
   facts_.followed = false;
 }
 
-PlannedBudgetFacts PlannedBudget::facts() const {
+ScheduleFacts ScheduleController::facts() const {
   const std::lock_guard lock(mutex_);
   return facts_;
 }

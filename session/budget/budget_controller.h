@@ -20,7 +20,7 @@
 #include <string>
 
 #include "core/trace.h"
-#include "session/budget/planned_budget.h"
+#include "session/budget/schedule_controller.h"
 #include "session/ports/ledger.h"
 #include "session/ports/torch_port.h"
 #include "session/settings/budget.h"
@@ -40,15 +40,15 @@ struct BudgetFacts {
   std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
   bool watching = false;        ///< the runtime sees ops now
   RuntimeCounters counts;
-  PlannedBudgetFacts schedule;
+  ScheduleFacts schedule;
 };
 
-class BudgetKeeper {
+class BudgetController {
  public:
   /// `ledger`: null where the device has none; a budget is refused there. `schedule_wait`: where a schedule
   /// is asked for, wait so long for it.
-  BudgetKeeper(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device, Bytes device_memory,
-               std::chrono::milliseconds schedule_wait);
+  BudgetController(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device, Bytes device_memory,
+                   std::chrono::milliseconds schedule_wait);
 
   /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
   /// there by now, and without them the budget is refused with a warning.
@@ -64,7 +64,7 @@ class BudgetKeeper {
   bool on_mark(MarkSource source);
 
   /// The schedule, for the session that plans an arena under it.
-  [[nodiscard]] PlannedBudget& schedule() { return schedule_; }
+  [[nodiscard]] ScheduleController& schedule() { return schedule_; }
   /// A budget was asked for and is not refused.
   [[nodiscard]] bool on() const { return state_.load() > State::kEnded; }
   /// Its limit is not known yet.
@@ -131,7 +131,7 @@ class BudgetKeeper {
   bool between_ops_ = false;             ///< the last mark came between ops
   std::atomic<bool> believed_{false};    ///< the limit is of a peak that the allocations alone told
   std::uint64_t marks_ = 0;
-  PlannedBudget schedule_;
+  ScheduleController schedule_;
   mutable std::mutex counts_mutex_;
   RuntimeCounters earlier_;  ///< of times before the last rest
 };
