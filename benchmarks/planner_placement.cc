@@ -8,7 +8,7 @@
 
 #include "core/mix.h"
 #include "planner/lifetimes.h"
-#include "planner/placement/greedy.h"
+#include "planner/placement/greedy/greedy.h"
 #include "planner/placement/replan.h"
 #include "planner/placement/solve.h"
 #include "planner/planner.h"

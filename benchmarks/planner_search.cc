@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/placement/csv.h"
+#include "planner/placement/problem/csv.h"
 #include "planner/placement/search/minimise.h"
 
 namespace stowage::planner::placement::search {

@@ -50,8 +50,8 @@ struct Plan {
   std::string technique;          ///< the heuristic or search that found it
   std::uint64_t planning_ns = 0;  ///< how long it took to make
 
-  /// Checks offsets, sizes, orders and indices (not lifetimes: planner/validator.h does). A plan from a file
-  /// is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries +
+  /// Checks offsets, sizes, orders and indices (not lifetimes: the validator of placements does). A plan from
+  /// a file is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries +
   /// actions).
   [[nodiscard]] Status validate() const;
   friend bool operator==(const Plan&, const Plan&) = default;

@@ -31,7 +31,7 @@
 #include "core/plan.h"
 #include "core/result.h"
 #include "core/trace.h"
-#include "planner/placement/problem.h"
+#include "planner/placement/problem/problem.h"
 
 namespace stowage::planner {
 

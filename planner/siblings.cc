@@ -5,8 +5,8 @@
 #include <optional>
 #include <tuple>
 
-#include "planner/placement/instance.h"
-#include "planner/placement/overlap.h"
+#include "planner/placement/instance/instance.h"
+#include "planner/placement/instance/overlap.h"
 
 namespace stowage::planner {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/format/file_io.h"
-#include "planner/placement/csv.h"
+#include "planner/placement/problem/csv.h"
 #include "planner/placement/solve.h"
 #include "replay/place_input.h"
 #include "replay/place_options.h"

@@ -11,7 +11,7 @@
 
 #include <filesystem>
 
-#include "planner/placement/csv.h"
+#include "planner/placement/problem/csv.h"
 
 namespace stowage::replay {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "planner/placement/csv.h"
+#include "planner/placement/problem/csv.h"
 
 namespace stowage::replay {
 

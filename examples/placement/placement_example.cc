@@ -6,7 +6,7 @@
 //   4. offsets that must not move
 //
 // Built and run by tests/package/; README.md says how to build it yourself.
-#include <stowage/planner/placement/csv.h>
+#include <stowage/planner/placement/problem/csv.h>
 #include <stowage/planner/placement/solve.h>
 
 #include <cstdint>

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <limits>
 
-#include "planner/placement/boost.h"
-#include "planner/placement/bounds.h"
+#include "planner/placement/greedy/boost.h"
+#include "planner/placement/instance/subset.h"
+#include "planner/placement/proofs/bounds.h"
 #include "planner/placement/search/minimise.h"
-#include "planner/placement/subset.h"
-#include "planner/placement/window.h"
+#include "planner/placement/windows/window.h"
 
 namespace stowage::planner::placement {
 namespace {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "planner/placement/problem/work.h"
 #include "planner/placement/solve.h"
-#include "planner/placement/work.h"
 
 namespace stowage::planner::placement {
 

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "planner/placement/instance.h"
-#include "planner/placement/lift.h"
-#include "planner/placement/overlap.h"
-#include "planner/placement/validator.h"
+#include "planner/placement/greedy/lift.h"
+#include "planner/placement/instance/instance.h"
+#include "planner/placement/instance/overlap.h"
+#include "planner/placement/problem/validator.h"
 
 namespace stowage::planner::placement {
 namespace {

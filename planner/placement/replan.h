@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "planner/placement/greedy.h"
+#include "planner/placement/greedy/greedy.h"
 
 namespace stowage::planner::placement {
 

@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include "planner/placement/conflict.h"
-#include "planner/placement/greedy.h"
-#include "planner/placement/offset_index.h"
+#include "planner/placement/greedy/greedy.h"
+#include "planner/placement/instance/offset_index.h"
+#include "planner/placement/problem/validator.h"
+#include "planner/placement/proofs/conflict.h"
 #include "planner/placement/refine.h"
-#include "planner/placement/validator.h"
 
 namespace stowage::planner::placement {
 namespace {

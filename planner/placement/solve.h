@@ -15,7 +15,7 @@
 #include <functional>
 #include <stop_token>
 
-#include "planner/placement/problem.h"
+#include "planner/placement/problem/problem.h"
 #include "planner/placement/search/search.h"
 
 namespace stowage::planner::placement {

@@ -10,8 +10,8 @@
 
 #include "core/format/trace_file.h"
 #include "planner/lifetimes.h"
+#include "planner/placement/problem/validator.h"
 #include "planner/placement/solve.h"
-#include "planner/placement/validator.h"
 #include "tests/planner/training_traces.h"
 
 namespace stowage::replay {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/placement/search/search.h"
-#include "planner/placement/search/state.h"
+#include "planner/placement/search/state/state.h"
 
 namespace stowage::planner::placement::search {
 

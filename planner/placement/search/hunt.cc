@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "planner/placement/portfolio.h"
+#include "planner/placement/instance/portfolio.h"
 
 namespace stowage::planner::placement::search {
 namespace {

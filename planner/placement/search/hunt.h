@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "planner/placement/glue.h"
+#include "planner/placement/search/glue.h"
 #include "planner/placement/search/minimise.h"
 #include "planner/placement/search/restarts.h"
 

@@ -18,8 +18,8 @@
 
 #include <cstdint>
 
-#include "planner/placement/decode.h"
-#include "planner/placement/search/model.h"
+#include "planner/placement/instance/draft.h"
+#include "planner/placement/search/state/model.h"
 
 namespace stowage::planner::placement::search {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "planner/placement/search/branching.h"
-#include "planner/placement/search/memo.h"
+#include "planner/placement/search/state/memo.h"
 
 namespace stowage::planner::placement::search {
 
