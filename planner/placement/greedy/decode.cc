@@ -193,23 +193,23 @@ bool place_in_order(const Instance& instance, std::span<const std::uint32_t> ord
 
 /// Fills each plateau with the first waiting piece that lies within it; one that none fits is given up to the
 /// height of its lower neighbour.
-bool place_on_terrain(const Instance& instance, std::span<const std::uint32_t> order, Terrain& terrain,
+bool place_on_skyline(const Instance& instance, std::span<const std::uint32_t> order, Skyline& skyline,
                       WorkMeter& meter, Draft& draft) {
   Containment waiting(instance, order, meter);
   if (meter.out()) return false;
   for (std::size_t left = order.size(); left > 0;) {
-    const Plateau plateau = terrain.lowest();
+    const Plateau plateau = skyline.lowest();
     std::uint64_t work = 16;
     const std::uint32_t position = waiting.first_within(plateau.span, work);
     if (!meter.spend(work)) return false;
     if (position == Containment::kNone) {
-      terrain.raise(plateau.span, plateau.next);
+      skyline.raise(plateau.span, plateau.next);
       continue;
     }
     const Piece& piece = instance.pieces[order[position]];
     const std::uint64_t offset = align_up(plateau.height, piece.alignment);
     waiting.remove(position);
-    terrain.raise(piece.life, offset + piece.size);
+    skyline.raise(piece.life, offset + piece.size);
     settle(instance, order[position], offset, draft);
     --left;
   }
@@ -222,9 +222,9 @@ bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t>
   begin_draft(instance, draft);
   bool done = false;
   if (instance.flat()) {
-    Terrain terrain(instance.ranks, instance.floor,
+    Skyline skyline(instance.ranks, instance.floor,
                     std::any_of(instance.pieces.begin(), instance.pieces.end(), wraps));
-    done = place_on_terrain(instance, order, terrain, meter, draft);
+    done = place_on_skyline(instance, order, skyline, meter, draft);
   } else {
     done = fill_gaps(instance, order, meter, draft);
   }

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/placement/greedy/terrain.h"
+#include "planner/placement/greedy/skyline.h"
 #include "planner/placement/instance/draft.h"
 #include "planner/placement/instance/instance.h"
 #include "planner/placement/problem/work.h"
@@ -47,9 +47,9 @@ bool place_in_order(const Instance& instance, std::span<const std::uint32_t> ord
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft);
 
-/// The same on a terrain of the caller's, which it raises. Requires: draft.offsets has a place for each
+/// The same on a skyline of the caller's, which it raises. Requires: draft.offsets has a place for each
 /// piece; draft.height is that of what is there.
-bool place_on_terrain(const Instance& instance, std::span<const std::uint32_t> order, Terrain& terrain,
+bool place_on_skyline(const Instance& instance, std::span<const std::uint32_t> order, Skyline& skyline,
                       WorkMeter& meter, Draft& draft);
 
 }  // namespace stowage::planner::placement

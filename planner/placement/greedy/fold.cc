@@ -13,7 +13,7 @@ namespace {
 /// A stretch is to have at most this many pieces: small enough for its index to stay in a processor's cache.
 constexpr std::uint32_t kStretch = 8192;
 
-using Skyline = std::vector<std::pair<std::uint32_t, std::uint64_t>>;  // begin → height
+using Plateaus = std::vector<std::pair<std::uint32_t, std::uint64_t>>;  // begin → height
 
 /// How many pieces are alive both before and after the beginning of each rank.
 std::vector<std::uint32_t> count_crossing(const Instance& instance) {
@@ -137,7 +137,7 @@ std::vector<std::uint64_t> heights_over_time(const Instance& instance,
 /// One stretch, as what its answer depends on.
 struct Stretch {
   Instance instance;
-  Skyline skyline;
+  Plateaus plateaus;
   Draft draft;
 
   [[nodiscard]] std::uint64_t hash() const {
@@ -150,7 +150,7 @@ struct Stretch {
       mix((std::uint64_t{piece.life.begin} << 32) | piece.life.end);
       mix(piece.size);
     }
-    for (const auto& [begin, height] : skyline) mix(begin), mix(height);
+    for (const auto& [begin, height] : plateaus) mix(begin), mix(height);
     return value;
   }
   [[nodiscard]] bool like(const Stretch& other) const {
@@ -158,25 +158,25 @@ struct Stretch {
       return a.life.begin == b.life.begin && a.life.end == b.life.end && a.size == b.size &&
              a.alignment == b.alignment && a.duration == b.duration;
     };
-    return instance.ranks == other.instance.ranks && skyline == other.skyline &&
+    return instance.ranks == other.instance.ranks && plateaus == other.plateaus &&
            std::equal(instance.pieces.begin(), instance.pieces.end(), other.instance.pieces.begin(),
                       other.instance.pieces.end(), same);
   }
 };
 
-Skyline skyline_of(const std::vector<std::uint64_t>& heights, std::uint32_t begin, std::uint32_t end) {
-  Skyline skyline;
+Plateaus plateaus_of(const std::vector<std::uint64_t>& heights, std::uint32_t begin, std::uint32_t end) {
+  Plateaus plateaus;
   for (std::uint32_t rank = begin; rank < end; ++rank) {
-    if (skyline.empty() || skyline.back().second != heights[rank])
-      skyline.emplace_back(rank - begin, heights[rank]);
+    if (plateaus.empty() || plateaus.back().second != heights[rank])
+      plateaus.emplace_back(rank - begin, heights[rank]);
   }
-  return skyline;
+  return plateaus;
 }
 
 bool place_stretch(Stretch& stretch, Key key, WorkMeter& meter) {
-  Terrain terrain(stretch.instance.ranks, stretch.skyline);
+  Skyline skyline(stretch.instance.ranks, stretch.plateaus);
   stretch.draft.offsets.assign(stretch.instance.pieces.size(), 0);
-  return place_on_terrain(stretch.instance, sorted_order(stretch.instance, key, meter), terrain, meter,
+  return place_on_skyline(stretch.instance, sorted_order(stretch.instance, key, meter), skyline, meter,
                           stretch.draft);
 }
 
@@ -202,7 +202,7 @@ bool place_folded(const Instance& instance, Key key, WorkMeter& meter, Draft& dr
     if (pieces.empty()) continue;
     const std::uint32_t begin = cuts->begins[s];
     const std::uint32_t end = s + 1 < cuts->begins.size() ? cuts->begins[s + 1] : instance.ranks;
-    Stretch stretch{part_of(instance, pieces, begin, end - begin), skyline_of(heights, begin, end), {}};
+    Stretch stretch{part_of(instance, pieces, begin, end - begin), plateaus_of(heights, begin, end), {}};
     if (!meter.spend(2 * pieces.size())) return false;
     std::vector<Stretch>& alike = placed[stretch.hash()];
     auto twin = std::find_if(alike.begin(), alike.end(), [&](const Stretch& s2) { return s2.like(stretch); });

@@ -12,9 +12,9 @@ namespace stowage::planner::placement {
 namespace {
 
 /// How high what is placed reaches at each rank, as a segment tree in which heights only rise.
-class Skyline {
+class HeightTree {
  public:
-  Skyline(std::uint32_t ranks, std::uint64_t floor)
+  HeightTree(std::uint32_t ranks, std::uint64_t floor)
       : leaves_(std::bit_ceil(std::max(ranks, 1u))), nodes_(2 * std::size_t{leaves_}, Node{floor, floor}) {}
 
   [[nodiscard]] std::uint64_t highest(std::uint32_t begin, std::uint32_t end) const {
@@ -65,17 +65,17 @@ bool lift(const Instance& instance, std::span<const std::uint64_t> were, WorkMet
   if (!sort_by_keys(order, std::vector<std::uint64_t>(were.begin(), were.end()), meter)) return false;
   draft.offsets.assign(order.size(), 0);
   draft.height = instance.floor;
-  Skyline skyline(instance.ranks, instance.floor);
+  HeightTree reached(instance.ranks, instance.floor);
   for (const std::uint32_t i : order) {
     if (!meter.spend(8)) return draft.offsets.clear(), false;
     const Piece& piece = instance.pieces[i];
     const Life& life = piece.life;
-    std::uint64_t below = skyline.highest(life.begin, life.end);
-    if (life.wrapped_end != 0) below = std::max(below, skyline.highest(0, life.wrapped_end));
+    std::uint64_t below = reached.highest(life.begin, life.end);
+    if (life.wrapped_end != 0) below = std::max(below, reached.highest(0, life.wrapped_end));
     if (were[i] != kOnTop) below = std::max(below, were[i]);
     const std::uint64_t offset = align_up(below, piece.alignment);
-    skyline.raise(life.begin, life.end, offset + piece.size);
-    if (life.wrapped_end != 0) skyline.raise(0, life.wrapped_end, offset + piece.size);
+    reached.raise(life.begin, life.end, offset + piece.size);
+    if (life.wrapped_end != 0) reached.raise(0, life.wrapped_end, offset + piece.size);
     draft.offsets[i] = offset;
     draft.height = std::max(draft.height, offset + piece.size);
   }

@@ -1,5 +1,5 @@
-// The height of what is placed, over time, as plateaus: a piece goes on one that is lower than its
-// neighbours.
+// The skyline: the height of what is placed, over time, as plateaus. A piece goes on one that is lower than
+// its neighbours.
 //
 // Which of several such plateaus is filled first does not change what ends up where: a plateau's neighbours
 // stand still as long as it is lower than they are. So the next one is always sought beside the last one, in
@@ -26,14 +26,14 @@ struct Plateau {
   std::uint64_t next = 0;    ///< height of its lower neighbour; UINT64_MAX when it covers all time
 };
 
-class Terrain {
+class Skyline {
  public:
   /// One plateau. `circular`: rank 0 follows the last one. Requires: ranks > 0.
-  Terrain(std::uint32_t ranks, std::uint64_t floor, bool circular);
+  Skyline(std::uint32_t ranks, std::uint64_t floor, bool circular);
 
   /// The plateaus `begin → height`, of which the first begins at 0; neighbours may be of one height. A line.
   /// Requires: begins ascend and lie in [0, ranks).
-  Terrain(std::uint32_t ranks, std::span<const std::pair<std::uint32_t, std::uint64_t>> plateaus);
+  Skyline(std::uint32_t ranks, std::span<const std::pair<std::uint32_t, std::uint64_t>> plateaus);
 
   /// A plateau lower than its neighbours, near the last change. Constant time, taken over all calls.
   [[nodiscard]] Plateau lowest();

@@ -1,4 +1,4 @@
-#include "planner/placement/greedy/terrain.h"
+#include "planner/placement/greedy/skyline.h"
 
 #include <algorithm>
 
@@ -7,13 +7,13 @@ namespace {
 constexpr std::uint64_t kWall = std::numeric_limits<std::uint64_t>::max();
 }
 
-Terrain::Terrain(std::uint32_t ranks, std::uint64_t floor, bool circular)
+Skyline::Skyline(std::uint32_t ranks, std::uint64_t floor, bool circular)
     : ranks_(ranks), circular_(circular), nodes_(ranks) {
   nodes_[0].height = floor;
 }
 
-Terrain::Terrain(std::uint32_t ranks, std::span<const std::pair<std::uint32_t, std::uint64_t>> plateaus)
-    : Terrain(ranks, plateaus.front().second, false) {
+Skyline::Skyline(std::uint32_t ranks, std::span<const std::pair<std::uint32_t, std::uint64_t>> plateaus)
+    : Skyline(ranks, plateaus.front().second, false) {
   std::uint32_t last = 0;
   for (const auto& [begin, height] : plateaus.subspan(1)) {
     if (height == nodes_[last].height) continue;
@@ -22,20 +22,20 @@ Terrain::Terrain(std::uint32_t ranks, std::span<const std::pair<std::uint32_t, s
   }
 }
 
-std::uint32_t Terrain::end_of(std::uint32_t plateau) const {
+std::uint32_t Skyline::end_of(std::uint32_t plateau) const {
   const std::uint32_t next = nodes_[plateau].next;
   return next == 0 ? ranks_ : next;
 }
 
-std::uint64_t Terrain::height_before(std::uint32_t plateau) const {
+std::uint64_t Skyline::height_before(std::uint32_t plateau) const {
   return plateau == 0 && !circular_ ? kWall : nodes_[nodes_[plateau].previous].height;
 }
 
-std::uint64_t Terrain::height_after(std::uint32_t plateau) const {
+std::uint64_t Skyline::height_after(std::uint32_t plateau) const {
   return nodes_[plateau].next == 0 && !circular_ ? kWall : nodes_[nodes_[plateau].next].height;
 }
 
-Plateau Terrain::lowest() {
+Plateau Skyline::lowest() {
   if (nodes_[0].next == 0) {
     near_ = 0;
     return {{0, ranks_, 0}, nodes_[0].height, kWall};
@@ -61,14 +61,14 @@ Plateau Terrain::lowest() {
   }
 }
 
-void Terrain::raise(const Life& span, std::uint64_t height) {
+void Skyline::raise(const Life& span, std::uint64_t height) {
   // What begins before the plateau lies in that part of it which goes on at the beginning of time.
   const std::uint32_t plateau = span.begin >= near_ ? near_ : 0;
   raise_within(plateau, span.begin, span.end, height);
   if (span.wrapped_end != 0) raise_within(0, 0, span.wrapped_end, height);
 }
 
-void Terrain::raise_within(std::uint32_t plateau, std::uint32_t begin, std::uint32_t end,
+void Skyline::raise_within(std::uint32_t plateau, std::uint32_t begin, std::uint32_t end,
                            std::uint64_t height) {
   const std::uint64_t old = nodes_[plateau].height;
   std::uint32_t raised = plateau;
@@ -94,14 +94,14 @@ void Terrain::raise_within(std::uint32_t plateau, std::uint32_t begin, std::uint
   if (near_ == raised) near_ = previous;
 }
 
-void Terrain::insert_after(std::uint32_t plateau, std::uint32_t begin, std::uint64_t height) {
+void Skyline::insert_after(std::uint32_t plateau, std::uint32_t begin, std::uint64_t height) {
   Node& left = nodes_[plateau];
   nodes_[begin] = {height, plateau, left.next};
   nodes_[left.next].previous = begin;
   left.next = begin;
 }
 
-void Terrain::erase(std::uint32_t plateau) {
+void Skyline::erase(std::uint32_t plateau) {
   const Node& gone = nodes_[plateau];
   nodes_[gone.previous].next = gone.next;
   nodes_[gone.next].previous = gone.previous;
