@@ -1,7 +1,7 @@
 #include "replay/place_options.h"
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -9,57 +9,32 @@
 namespace stowage::replay {
 namespace {
 
-using planner::placement::PlaceOptions;
-using planner::placement::Techniques;
-using planner::placement::search::SearchOptions;
+namespace placement = planner::placement;
+using placement::PlaceOptions;
 
-/// A technique by the name that the command line has for it.
-struct Switch {
-  const char* name;
-  bool Techniques::*technique;  ///< null: one of the search's own
-  bool SearchOptions::*of_search;
-};
-
-constexpr std::array kSwitches{
-    Switch{"boosting", &Techniques::boosting, nullptr},
-    Switch{"exact", &Techniques::exact, nullptr},
-    Switch{"bisect", &Techniques::bisect, nullptr},
-    Switch{"glue", &Techniques::glue, nullptr},
-    Switch{"windows", &Techniques::windows, nullptr},
-    Switch{"lp-solve", &Techniques::window_ilp, nullptr},
-    Switch{"proofs", &Techniques::proofs, nullptr},
-    Switch{"explain", &Techniques::explain, nullptr},
-    Switch{"restarts", nullptr, &SearchOptions::restarts},
-    Switch{"vary", nullptr, &SearchOptions::vary},
-    Switch{"noise", nullptr, &SearchOptions::noise},
-    Switch{"memo", nullptr, &SearchOptions::memo},
-    Switch{"split", nullptr, &SearchOptions::split},
-    Switch{"tightest-first", nullptr, &SearchOptions::tightest_first},
-    Switch{"lift", nullptr, &SearchOptions::lift},
-    Switch{"twins", nullptr, &SearchOptions::twins},
-    Switch{"releases", nullptr, &SearchOptions::releases},
-};
-
-bool& value_of(const Switch& what, PlaceOptions& options) {
-  return what.technique != nullptr ? options.techniques.*what.technique : options.search.*what.of_search;
+/// Calls f(name, value) with each switch that the command line has.
+template <class F>
+void for_switches(PlaceOptions& options, const F& f) {
+  for (const placement::TechniqueSwitch& technique : placement::kTechniqueSwitches)
+    f(technique.name, options.techniques.*technique.value);
+  for (const placement::search::SearchSwitch& of_search : placement::search::kSearchSwitches)
+    f(of_search.name, options.search.*of_search.value);
 }
 
 /// The names of all switches that are `on` by default.
 std::vector<std::string> names_of(bool on) {
   PlaceOptions defaults;
   std::vector<std::string> names;
-  for (const Switch& what : kSwitches) {
-    if (value_of(what, defaults) == on) names.emplace_back(what.name);
-  }
+  for_switches(defaults, [&](const char* name, bool value) {
+    if (value == on) names.emplace_back(name);
+  });
   return names;
 }
 
 void set(const std::vector<std::string>& names, bool on, PlaceOptions& options) {
-  for (const Switch& what : kSwitches) {
-    for (const std::string& name : names) {
-      if (name == what.name) value_of(what, options) = on;
-    }
-  }
+  for_switches(options, [&](const char* name, bool& value) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) value = on;
+  });
 }
 
 /// What the options are read into before it is an answer.

@@ -26,13 +26,19 @@ class Stages {
   }
 
   Refined run() {
-    const Techniques& use = options_.techniques;
-    const bool many = use.bisect && !options_.capacity;
-    if (use.exact && !many && !done()) exact_at(goal(), 0.8);
-    if (use.exact && many && !done()) bisect();
-    if (use.boosting && !done()) boosted();
-    if (use.windows && !done()) windows();
-    if (use.proofs && !done()) proofs();
+    struct Stage {
+      bool Techniques::*technique;  // which asks for it
+      void (Stages::*run)();
+    };
+    static constexpr Stage kInOrder[] = {
+        {&Techniques::exact, &Stages::exact},
+        {&Techniques::boosting, &Stages::boosted},
+        {&Techniques::windows, &Stages::windows},
+        {&Techniques::proofs, &Stages::proofs},
+    };
+    for (const Stage& stage : kInOrder) {
+      if (options_.techniques.*stage.technique && !done()) (this->*stage.run)();
+    }
     refined_.impossible = options_.capacity && refined_.bound > *options_.capacity;
     return std::move(refined_);
   }
@@ -72,6 +78,15 @@ class Stages {
     portfolio.glue = options_.techniques.glue;
     portfolio.threads = options_.threads;
     return portfolio;
+  }
+
+  /// At the goal; or, where only the least height will do, at many capacities.
+  void exact() {
+    if (options_.techniques.bisect && !options_.capacity) {
+      bisect();
+    } else {
+      exact_at(goal(), 0.8);
+    }
   }
 
   /// Looks for a placement of at most `capacity` bytes; one that is proved to be impossible raises the bound.

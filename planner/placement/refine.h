@@ -9,8 +9,11 @@
 #include <optional>
 #include <string>
 
+#include "planner/placement/instance/draft.h"
+#include "planner/placement/instance/instance.h"
 #include "planner/placement/problem/work.h"
-#include "planner/placement/solve.h"
+#include "planner/placement/search/search.h"
+#include "planner/placement/techniques.h"
 
 namespace stowage::planner::placement {
 

@@ -17,21 +17,9 @@
 
 #include "planner/placement/problem/problem.h"
 #include "planner/placement/search/search.h"
+#include "planner/placement/techniques.h"
 
 namespace stowage::planner::placement {
-
-/// What may be used, besides the greedy orders, which are always tried. The defaults measured best; the
-/// ablation table of docs/results/placement.md shows what each is worth.
-struct Techniques {
-  bool boosting = true;     ///< greedy orders improved by moving what ends too high to the front
-  bool exact = true;        ///< branch and bound at the bound or the capacity
-  bool bisect = true;       ///< branch and bound between bound and best
-  bool glue = true;         ///< pieces of equal lives taken for one, by a part of exact search
-  bool windows = true;      ///< a few pieces at a time put back exactly
-  bool window_ilp = false;  ///< these by lp_solve and not by branch and bound
-  bool proofs = true;       ///< the bound raised by alignment, packing and search
-  bool explain = true;      ///< a capacity that is proved too small is explained
-};
 
 struct PlaceOptions {
   std::uint64_t work_limit = 20'000'000'000;  ///< steps over all techniques, about 1 ns each

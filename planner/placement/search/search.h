@@ -16,6 +16,7 @@
 // Thread safety: reentrant. Deterministic for a given work limit.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "planner/placement/instance/draft.h"
@@ -54,6 +55,25 @@ struct SearchOptions {
   bool lift = true;                  ///< "none lies here" raises tasks to the lowest place that bears them
   bool releases = false;  ///< sections are checked for room that must stay empty above their floors
   bool twins = true;      ///< of equal tasks only one is branched on
+};
+
+/// A switch of the search by the name that users have for it.
+struct SearchSwitch {
+  const char* name;
+  bool SearchOptions::*value;
+};
+
+/// Those that the ablation table measures.
+inline constexpr std::array kSearchSwitches{
+    SearchSwitch{"restarts", &SearchOptions::restarts},
+    SearchSwitch{"vary", &SearchOptions::vary},
+    SearchSwitch{"noise", &SearchOptions::noise},
+    SearchSwitch{"memo", &SearchOptions::memo},
+    SearchSwitch{"split", &SearchOptions::split},
+    SearchSwitch{"tightest-first", &SearchOptions::tightest_first},
+    SearchSwitch{"lift", &SearchOptions::lift},
+    SearchSwitch{"twins", &SearchOptions::twins},
+    SearchSwitch{"releases", &SearchOptions::releases},
 };
 
 enum class Outcome {
