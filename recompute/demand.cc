@@ -2,8 +2,9 @@
 
 #include <mutex>
 
-#include "recompute/machine.h"
-#include "recompute/training_threads.h"
+#include "recompute/machine/machine.h"
+#include "recompute/recompute.h"
+#include "recompute/threads/training_threads.h"
 
 namespace stowage::recompute {
 

@@ -1,6 +1,6 @@
 #include "recompute/evictable.h"
 
-#include "recompute/machine.h"
+#include "recompute/machine/machine.h"
 
 using stowage::recompute::Machine;
 using stowage::recompute::machine;

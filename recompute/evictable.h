@@ -1,5 +1,5 @@
 /* Registering buffers of other code as evictable: the C interface. C++ code may use
- * recompute/foreign_buffers.h.
+ * recompute/choice/foreign_buffers.h.
  *
  * A buffer's owner says how large it is, what bringing it back costs, and gives two functions. While a budget
  * is short Stowage may call `evict` on any buffer that is not in use; the owner brackets each use with

@@ -1,9 +1,9 @@
 // What unseen code does to tensors, as the guards tell it: Runtime's functions for that.
 #include <ATen/core/Tensor.h>
 
-#include "recompute/machine.h"
-#include "recompute/raw_writes.h"
+#include "recompute/machine/machine.h"
 #include "recompute/recompute.h"
+#include "recompute/storage/raw_writes.h"
 
 namespace stowage::recompute {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "recompute/machine.h"
-#include "recompute/thread_state.h"
+#include "recompute/machine/machine.h"
+#include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
 namespace {

@@ -4,15 +4,17 @@
 #include <thread>
 #include <vector>
 
-#include "recompute/fork_hold.h"
-#include "recompute/guard_range.h"
-#include "recompute/interposer.h"
-#include "recompute/machine.h"
-#include "recompute/raw_writes.h"
+#include "recompute/interposer/interposer.h"
+#include "recompute/machine/fork_hold.h"
+#include "recompute/machine/machine.h"
+#include "recompute/machine/thread_watch.h"
 #include "recompute/recompute.h"
-#include "recompute/thread_state.h"
-#include "recompute/thread_watch.h"
-#include "recompute/training_threads.h"
+#include "recompute/residency/guard_range.h"
+#include "recompute/storage/raw_writes.h"
+#include "recompute/threads/seen_thread.h"
+#include "recompute/threads/suspension.h"
+#include "recompute/threads/thread_state.h"
+#include "recompute/threads/training_threads.h"
 
 namespace stowage::recompute {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "recompute/machine.h"
+#include "recompute/machine/machine.h"
 #include "recompute/recompute.h"
-#include "recompute/thread_state.h"
+#include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
 namespace {

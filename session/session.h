@@ -20,7 +20,7 @@
 #include "session/ports/device_port.h"
 #include "session/ports/torch_port.h"
 #include "session/settings/settings.h"
-#include "session/states.h"
+#include "session/states/states.h"
 
 namespace stowage::plugin {
 

@@ -1,10 +1,10 @@
 // What the recompute runtime does with memory, byte for byte, without a job: evictions, what they hold, what
 // a restore runs again, what comes back with it and how much is held meanwhile.
 //
-// It follows recompute/residency.h and recompute/storage_book.h: a value is made again from the values below
-// it that are not in memory; every evicted output of an op that is run again comes back; leaves that evicted
-// buffers start from are held; before a leaf is written, what starts from it comes back. docs/schedule.md has
-// the rules. Thread safety: none.
+// It follows recompute/residency/residency.h and recompute/storage/storage_book.h: a value is made again from
+// the values below it that are not in memory; every evicted output of an op that is run again comes back;
+// leaves that evicted buffers start from are held; before a leaf is written, what starts from it comes back.
+// docs/schedule.md has the rules. Thread safety: none.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@ writes   changes them while the call lasts: what was computed from them before c
 lends    gives out an object through which anybody may write: as long as that lives nothing is evicted that is
          computed from the tensor.
 tells    gives out an address as a number, mostly to compare it or to use it at once: the tensor stays, and each use of
-         its bytes checks that no unseen code has written them (recompute/raw_writes.h).
+         its bytes checks that no unseen code has written them (recompute/storage/raw_writes.h).
 exposes  hands the memory on for good.
 
 Methods are about the tensor or storage that they are called on; writes_from also reads the other tensors that it is given.

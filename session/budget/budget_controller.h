@@ -24,7 +24,7 @@
 #include "session/ports/ledger.h"
 #include "session/ports/torch_port.h"
 #include "session/settings/budget.h"
-#include "session/states.h"
+#include "session/states/states.h"
 
 namespace stowage::plugin {
 

@@ -21,7 +21,7 @@
 
 #include "planner/schedule/background.h"
 #include "session/ports/torch_port.h"
-#include "session/states.h"
+#include "session/states/states.h"
 
 namespace stowage::plugin {
 

@@ -186,7 +186,7 @@ def test_a_thread_with_another_pool_rounds_as_the_first_did(torch_as_before):
     assert torch.equal(seen[0], bits)
 
 
-# What at::Context can be told besides what is in recompute/switches.cc, and why it is not there.
+# What at::Context can be told besides what is in recompute/settings/switches.cc, and why it is not there.
 ELSEWHERE = {
     "setFlushDenormal": "float_mode.h: of the calling thread and its pool",
     "setFloat32MatmulPrecision": "environment.h: the precision of what an op obeys",
@@ -214,7 +214,7 @@ def setters() -> set[str]:
 
 
 def test_every_setting_of_torch_is_decided():
-    """A setter that a newer torch adds needs a line in recompute/switches.cc, or above a reason why not."""
+    """A setter that a newer torch adds needs a line in recompute/settings/switches.cc, or above a reason why not."""
     names = iter(lambda: probe.library.probe_switch(len(under)), None)
     under: list[str] = []
     for name in names:

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "recompute/neighbours.h"
-#include "recompute/window.h"
+#include "recompute/choice/window.h"
+#include "recompute/residency/neighbours.h"
 
 namespace stowage::recompute {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "core/mix.h"
-#include "recompute/float_mode.h"
-#include "recompute/op_traits.h"
+#include "recompute/ops/op_traits.h"
 #include "recompute/recompute.h"
-#include "recompute/switches.h"
+#include "recompute/settings/float_mode.h"
+#include "recompute/settings/switches.h"
 
 namespace {
 

@@ -37,7 +37,7 @@ def draws(name: str) -> int:
 
 
 def test_every_op_that_draws_is_decided():
-    """An op that a newer torch adds needs a line in recompute/random_ops.cc; until then it does not run again."""
+    """An op that a newer torch adds needs a line in recompute/ops/random_ops.cc; until then it does not run again."""
     names = tagged()
     assert len(names) > 100
     assert [name for name in names if draws(name) == UNKNOWN] == []

@@ -1,5 +1,5 @@
 // What keeps its history where iterations of several threads overlap.
-#include "recompute/training_threads.h"
+#include "recompute/threads/training_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -15,17 +15,17 @@ ALLOWED = {
     "simulator": {"simulator"},
 }
 
-# The rooms of planner/placement/: which others each may include. Those on top may include all.
-PLACEMENT = "planner/placement/"
+# Rooms of a folder, bottom-up: a file includes only what is in its own room or in one above it in this list. What lies in
+# no room stands on top of all of them.
 ROOMS = {
-    "problem": set(),
-    "instance": {"problem"},
-    "greedy": {"problem", "instance"},
-    "search/state": {"problem", "instance"},
-    "search": {"problem", "instance", "search/state"},
-    "windows": {"problem", "instance", "search"},
-    "proofs": {"problem", "instance", "search"},
+    "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
+    "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "machine", "call",
+                  "interposer"),
+    "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved"),
 }
+# C headers for others: they include nothing of their folder, and every room may include them.
+OPEN_TO_ALL = {"recompute/evictable.h"}
+MOST_FILES_IN_A_ROOM = 15
 
 # Headers of others: a pattern, and the files (by prefix) that may include them.
 FOREIGN = {
@@ -33,9 +33,10 @@ FOREIGN = {
     "CUDA": (r"(cuda|cublas|cudnn|driver_types|nvrtc|vector_types|nccl)\w*\.h(pp)?$",
              ("simulator/", "allocator/cuda/", "plugin/cuda/", "library/c_abi.", "tracer/cuda/")),
     "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)",
-                       ("tracer/op_info.cc", "recompute/below_autograd.", "recompute/composites.", "recompute/interposer.cc",
-                        "recompute/kernel_keys.h", "recompute/op_traits.cc", "recompute/random_ops.cc",
-                        "recompute/replay.cc")),
+                       ("tracer/op_info.cc", "recompute/interposer/below_autograd.", "recompute/interposer/composites.",
+                        "recompute/interposer/interposer.cc", "recompute/interposer/kernel_keys.h",
+                        "recompute/ops/op_traits.cc", "recompute/ops/random_ops.cc", "recompute/recipe/replay.cc",
+                        "recompute/threads/seen_thread.")),
     "CUPTI": (r"cupti", ("simulator/profiler.cc",)),
     "lp_solve": (r"(lpsolve/|lp_lib\.h)", ("planner/placement/windows/location_ilp.cc",)),
     "TBB": (r"(oneapi/)?tbb/", ("planner/",)),
@@ -45,9 +46,22 @@ FOREIGN = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.M)
 
 
-def room(name):
-    """The folder of a file within planner/placement/; empty for one on top, none for one elsewhere."""
-    return name[len(PLACEMENT):].rpartition("/")[0] if name.startswith(PLACEMENT) else None
+def house_of(name):
+    """The folder of ROOMS that a file lies in, or None."""
+    return next((folder for folder in ROOMS if name.startswith(f"{folder}/")), None)
+
+
+def floor_of(name, house):
+    """The place of a file's room in ROOMS[house], from 0; behind the last where it is in none."""
+    room = name[len(house) + 1:].rpartition("/")[0]
+    return ROOMS[house].index(room) if room in ROOMS[house] else len(ROOMS[house])
+
+
+def goes_up(name, header):
+    """True where `name` includes a header of its own house whose room stands higher."""
+    house = house_of(name)
+    inside = house is not None and house == house_of(header) and header not in OPEN_TO_ALL
+    return inside and floor_of(header, house) > floor_of(name, house)
 
 
 def problems(name, text):
@@ -60,9 +74,8 @@ def problems(name, text):
         owner = header.split("/")[0]
         if owner in PARTS and owner not in ALLOWED[part]:
             found.append(f"{name} includes {header}: {part}/ may not include {owner}/")
-        here, there = room(name), room(header)
-        if here and there is not None and there not in ROOMS[here] | {here}:
-            found.append(f"{name} includes {header}: {here}/ may not include {there or 'what is on top'}")
+        if goes_up(name, header):
+            found.append(f"{name} includes {header}, whose room stands higher")
         for what, (pattern, places) in FOREIGN.items():
             if re.match(pattern, header) and not name.startswith(places):
                 found.append(f"{name} includes {header}: headers of {what} have no place here")

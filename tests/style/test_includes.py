@@ -1,8 +1,11 @@
 """The include order of docs/design.md holds, and the checker finds what breaks it."""
+import collections
+import pathlib
+
 import pytest
 
 from tests.style.files import PARTS, files, read
-from tests.style.includes import FOREIGN, problems
+from tests.style.includes import FOREIGN, MOST_FILES_IN_A_ROOM, ROOMS, problems
 
 
 def test_every_file_keeps_the_order():
@@ -16,12 +19,24 @@ def test_files_named_in_the_allow_list_are_there():
     assert named <= set(files(".h", ".cc"))
 
 
+@pytest.mark.parametrize("house", ROOMS)
+def test_every_folder_inside_is_a_room_of_few_files(house):
+    folders = [pathlib.Path(name).parent.relative_to(house) for name in files(".h", ".cc", ".c", under=(house,))]
+    sizes = collections.Counter(map(str, folders))
+    assert set(sizes) - {"."} == set(ROOMS[house])
+    assert max(sizes.values()) <= MOST_FILES_IN_A_ROOM
+
+
 @pytest.mark.parametrize("name, header", [
     ("core/trace.cc", "planner/planner.h"),
     ("planner/planner.cc", "allocator/arena.h"),
     ("allocator/arena.h", "tracer/recorder.h"),
     ("tracer/recorder.cc", "planner/planner.h"),
-    ("recompute/evictor.cc", "tracer/recorder.h"),
+    ("recompute/choice/evictor.cc", "tracer/recorder.h"),
+    ("recompute/residency/residency.cc", "recompute/machine/machine.h"),
+    ("recompute/interposer/interposer.cc", "recompute/recompute.h"),
+    ("session/ports/ledger.h", "session/budget/budget_controller.h"),
+    ("session/arena/served_arena.cc", "session/session.h"),
     ("planner/planner.cc", "session/session.h"),
     ("replay/main.cc", "session/session.h"),
     ("replay/main.cc", "tracer/recorder.h"),
@@ -55,6 +70,10 @@ def test_a_planted_violation_is_found(name, header):
     ("plugin/cpu/cpu_port.cc", "session/ports/torch_port.h"),
     ("library/doors.cc", "plugin/cpu/cpu_adaptor.h"),
     ("planner/planner.cc", "core/trace.h"),
+    ("recompute/choice/evictor.cc", "recompute/residency/residency.h"),
+    ("recompute/choice/foreign_buffers.h", "recompute/evictable.h"),
+    ("recompute/runtime.cc", "recompute/interposer/interposer.h"),
+    ("session/arena/served_arena.cc", "session/budget/budget_controller.h"),
     ("planner/placement/refine.cc", "planner/placement/windows/window.h"),
     ("planner/placement/windows/window.cc", "planner/placement/search/search.h"),
     ("allocator/cuda/cuda_api.cc", "cuda.h"),

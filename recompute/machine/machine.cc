@@ -1,0 +1,37 @@
+#include "recompute/machine/machine.h"
+
+namespace stowage::recompute {
+namespace {
+
+constexpr std::uint64_t kSweepEvery = 2048;             // ops
+constexpr std::uint64_t kGuardFloorNs = 2'000'000'000;  // recomputation below this is never thrashing
+
+}  // namespace
+
+bool Machine::thrashes() const {
+  const std::uint64_t replay_ns = residency.counts().replay_cost_ns - window_replay_ns;
+  return replay_ns > kGuardFloorNs &&
+         static_cast<double>(replay_ns) > options.thrash_limit * static_cast<double>(window_ops_ns);
+}
+
+void Machine::tick(std::size_t made) {
+  // More than were made, as some of those looked at live; and the more, the more there are, so that the dead
+  // are never most of them for long. What is dead costs more memory while things are away.
+  residency.bury_dead((residency.any_away() ? 2 + 2 * made : 1 + made) + book.size() / 256);
+  // Counted from an iteration's first op, so that steady iterations are swept alike.
+  const std::uint64_t ops = op_number - iteration_began;
+  if (ops == 0 || ops % kSweepEvery != 0) return;
+  book.sweep();
+  constexpr std::uint64_t kWindow = 16 * kSweepEvery;
+  if (op_number - window_began < kWindow) return;
+  window_began = op_number;
+  window_ops_ns = 0;
+  window_replay_ns = residency.counts().replay_cost_ns;
+}
+
+Machine& machine() {
+  static auto* const instance = new Machine;
+  return *instance;
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,49 @@
+// Everything the runtime owns, behind its one lock. For the files of this folder; the door is recompute.h.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "core/runtime_counters.h"
+#include "recompute/choice/evictor.h"
+#include "recompute/choice/foreign_buffers.h"
+#include "recompute/machine/options.h"
+#include "recompute/residency/residency.h"
+#include "recompute/schedule/step_watch.h"
+#include "recompute/storage/storage_book.h"
+#include "recompute/threads/draw_watch.h"
+
+namespace stowage::recompute {
+
+struct Machine {
+  std::recursive_mutex mutex;
+  Options options;
+  StorageBook book;
+  Residency residency{book};
+  ForeignBuffers foreign;
+  KindBook kinds;
+  DrawWatch draws;
+  Evictor evictor{book, residency, foreign};
+  StepWatch steps{book, residency};
+  RuntimeCounters counters;  ///< what Residency does not count
+  std::uint64_t op_number = 0;
+  std::uint64_t iteration_began = 0;   ///< number of its first op
+  std::uint64_t window_began = 0;      ///< number of an op
+  std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began; modelled on CUDA
+  std::uint64_t window_replay_ns = 0;  ///< replay_cost_ns when the window began
+  int running_ops = 0;                 ///< of all threads: calls whose ops run
+  bool joins_expected = false;         ///< no thread needs to be looked out for
+  std::atomic<bool> on{false};
+
+  /// True if more was recomputed in the present window than options.thrash_limit allows.
+  [[nodiscard]] bool thrashes() const;
+  /// After each op of the job's own, which made so many storages: forgets some of what is dead, and every so
+  /// many ops of an iteration sweeps; now and then a new window of the thrash guard begins.
+  void tick(std::size_t made);
+};
+
+/// The one of the process; never destroyed.
+Machine& machine();
+
+}  // namespace stowage::recompute

@@ -1,0 +1,112 @@
+#include "recompute/ops/op_traits.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/fork.h"
+#include "core/mix.h"
+
+namespace stowage::recompute {
+namespace {
+
+bool has_own_kernel(const c10::OperatorHandle& op) {
+  for (const c10::DispatchKey key : {c10::DispatchKey::CPU, c10::DispatchKey::CUDA,
+                                     c10::DispatchKey::AutogradCPU, c10::DispatchKey::AutogradCUDA}) {
+    if (op.hasKernelForDispatchKey(key)) return true;
+  }
+  return false;
+}
+
+bool returns_alias(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& result : schema.returns()) {
+    if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) return true;
+  }
+  return false;
+}
+
+// The last of the name: "add" of "aten::add".
+std::string_view plain_name(const c10::FunctionSchema& schema) {
+  const std::string_view whole = schema.name();
+  const std::size_t colon = whole.rfind(':');
+  return colon == std::string_view::npos ? whole : whole.substr(colon + 1);
+}
+
+void read_arguments(const c10::FunctionSchema& schema, OpTraits& traits) {
+  traits.arguments = static_cast<std::uint32_t>(schema.arguments().size());
+  traits.returns = static_cast<std::uint32_t>(schema.returns().size());
+  for (const c10::Argument& argument : schema.arguments()) {
+    const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    traits.written.push_back(written);
+    traits.out.push_back(written && argument.is_out());
+    traits.mutates = traits.mutates || written;
+  }
+}
+
+void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTraits& traits) {
+  traits.factory = is_factory(name);
+  traits.overwrites = overwrites_self(name);
+  traits.resizes = resizes(name);
+  traits.unrepeatable = never_repeats(name);
+  traits.unrepeatable_kernel = repeats_only_if_deterministic(name);
+  traits.routes = routes_data(name);
+  traits.products = products_of(name);
+  const auto statistics = undeclared_statistics(name);
+  if (!statistics) return;
+  // Overloads without statistics have a flag in their place.
+  const auto first = static_cast<std::size_t>(statistics->first);
+  if (schema.arguments().size() <= first + 1 || schema.arguments()[first].name() != "running_mean") return;
+  traits.statistics = statistics->first;
+  traits.training = statistics->training;
+}
+
+std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
+  auto traits = std::make_unique<OpTraits>();
+  const c10::FunctionSchema& schema = op.schema();
+  traits->handle = new c10::OperatorHandle(op);  // lives for ever, as the traits do
+  traits->name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
+  traits->trusted = std::string_view(schema.name()).substr(0, 6) == "aten::";
+  // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
+  // or ends: an iteration's end lies between ops.
+  const bool tells = std::string_view(schema.name()).substr(0, 10) == "profiler::";
+  traits->composite = tells || (traits->trusted && !has_own_kernel(op) &&
+                                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd));
+  traits->random = op.hasTag(at::Tag::nondeterministic_seeded);
+  if (traits->random) traits->drawing = drawing_of(schema, traits->composite);
+  read_arguments(schema, *traits);
+  traits->view = !traits->mutates && returns_alias(schema);
+  read_lists(plain_name(schema), schema, *traits);
+  if (op.hasTag(at::Tag::inplace_view)) traits->view = true;  // changes geometry only
+  traits->passes = traits->trusted && (traits->composite ? reads_no_memory(plain_name(schema))
+                                                         : traits->view && !traits->resizes);
+  if (traits->name.find("nested") != std::string::npos)
+    traits->passes = false;  // their sizes are read unseen
+  return traits;
+}
+
+}  // namespace
+
+const OpTraits& traits_of(const c10::OperatorHandle& op) {
+  constexpr std::size_t kSlots = 1024;
+  thread_local std::array<const OpTraits*, kSlots> recent{};
+  const OpTraits*& slot = recent[mix(std::hash<c10::OperatorHandle>{}(op)) % kSlots];
+  if (slot != nullptr && *slot->handle == op) return *slot;
+
+  static std::mutex& mutex = *[] {
+    auto* const made = new std::mutex;
+    hold_over_forks(*made);
+    return made;
+  }();
+  static auto* const known = new std::unordered_map<c10::OperatorHandle, std::unique_ptr<OpTraits>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::unique_ptr<OpTraits>& traits = (*known)[op];
+  if (!traits) traits = find_out(op);
+  slot = traits.get();
+  return *traits;
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,51 @@
+// What the runtime must know of an operator, found out once and looked up fast.
+//
+// Everything comes from the operator's schema, its tags and its registrations, but for a few operators whose
+// schema does not tell the truth or whose results cannot be trusted to repeat: these are listed by name in
+// op_lists.cc.
+//
+// Thread safety: every function, from any thread. Traits live for ever.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "recompute/ops/op_lists.h"
+#include "recompute/ops/random_ops.h"
+
+namespace c10 {
+class OperatorHandle;
+}
+
+namespace stowage::recompute {
+
+struct OpTraits {
+  const c10::OperatorHandle* handle = nullptr;
+  std::string name;           ///< such as "aten::add.Tensor"
+  bool composite = false;     ///< only calls other ops, which come by themselves
+  bool trusted = false;       ///< of PyTorch's own namespace: the schema is right, no pointer is kept
+  bool view = false;          ///< results share an argument's storage; no data is read
+  bool random = false;        ///< may draw from a generator; `drawing` tells how
+  bool factory = false;       ///< makes a tensor of constants or of nothing, that unseen code may then fill
+  bool overwrites = false;    ///< first argument: written as a whole, not read
+  bool resizes = false;       ///< may change a storage's size or swap it
+  bool unrepeatable = false;  ///< may not give the same bits again
+  bool unrepeatable_kernel = false;  ///< the same, unless deterministic algorithms are on
+  bool routes = false;               ///< top-k and the like: what it reads decides where data go
+  Products products = Products::kNone;
+  Drawing drawing;
+  std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments
+  std::int32_t training = -1;    ///< the argument that says so; -1: always
+  std::uint32_t arguments = 0;
+  std::uint32_t returns = 0;
+  std::vector<bool> written;  ///< per argument, by the schema
+  std::vector<bool> out;      ///< per argument: an `out=` one
+  bool mutates = false;       ///< any of `written`
+  bool passes = false;        ///< its calls need not be seen: a view, or a composite that reads no memory
+};
+
+/// The traits of an operator. The first look-up of each operator takes a lock; later ones cost a few ns.
+const OpTraits& traits_of(const c10::OperatorHandle& op);
+
+}  // namespace stowage::recompute

@@ -1,0 +1,21 @@
+// What an op on a CUDA device costs, by its sizes alone.
+//
+// Host time says nothing of a kernel, and a measured time would differ from rank to rank: with these figures
+// all choose the same evictions, in every iteration. The model: a launch, the bytes read and written at the
+// speed of memory, and the arithmetic of matrix products, convolutions and attention at the speed of a
+// device. It is rough in absolute terms; only the order of ops matters. Thread safety: a pure function.
+#pragma once
+
+#include <cstdint>
+
+#include "recompute/recipe/kind.h"
+
+namespace stowage::recompute {
+
+/// The least that a kernel costs.
+constexpr std::uint64_t kLaunchNs = 5'000;
+
+/// In ns, above 0. `made_bytes`: of the storages that the op makes.
+std::uint64_t modelled_cost_ns(const Kind& kind, std::uint64_t made_bytes);
+
+}  // namespace stowage::recompute

@@ -1,0 +1,29 @@
+// Runs one recipe again.
+//
+// Below autograd, autocast and every mode, with the grad mode and torch's settings that the op had; these are
+// put back, also when the op throws. Random numbers come from a generator of the replay's own (random_ops.h).
+// Tensors are put together from storages and the
+// recorded geometry, so nothing that happened to the job's tensors since matters.
+//
+// Thread safety: the caller holds the runtime's lock. Throws what the op throws.
+#pragma once
+
+#include <c10/core/Storage.h>
+
+#include <vector>
+
+#include "recompute/recipe/value.h"
+
+namespace stowage::recompute {
+
+/// Runs `recipe` on `storages`, one for each of recipe.inputs in order (unset where the content was
+/// captured). Written ones are written. Returns the storage of each of recipe.outputs. Throws
+/// std::runtime_error (through TORCH_CHECK) if the op did not give what it gave before.
+std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::Storage>& storages);
+
+/// A storage of `bytes` from the device's allocator; zeros on the CPU.
+c10::Storage make_storage(c10::Device device, std::uint64_t bytes);
+/// A storage with the same bytes.
+c10::Storage copy_storage(const c10::Storage& source);
+
+}  // namespace stowage::recompute

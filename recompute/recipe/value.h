@@ -1,0 +1,80 @@
+// Values and recipes: what can be made again, and how.
+//
+// A value is one version of one storage. It is current at its home storage until an op writes there; then
+// only its recipe can bring it back. A recipe names the values that its op read, never tensors, so it keeps
+// no memory alive but its own. Values without a recipe are leaves: parameters, inputs, whatever was not seen
+// being made.
+//
+// Thread safety: none; the runtime's lock guards all of it, the making and the letting go included.
+// Invariants: a value with a home is its home's current one; a lost value is a leaf without a home; a
+// recipe's output names a value just as long as that value names the recipe.
+#pragma once
+
+#include <c10/core/Storage.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "recompute/recipe/counted.h"
+#include "recompute/recipe/kind.h"
+#include "recompute/recipe/random_state.h"
+
+namespace stowage::recompute {
+
+struct Recipe;
+struct StorageRecord;
+
+struct Value : Counted<Value> {
+  Value();
+  ~Value();
+  /// `made_by` makes it, as a further output, after `depth` ops from a leaf.
+  void set_recipe(Ref<Recipe> made_by, std::uint32_t depth, bool written, std::uint32_t index,
+                  std::int32_t element, std::uint64_t storage_bytes);
+  /// It is a leaf from now on.
+  void forget_recipe();
+
+  StorageRecord* home = nullptr;      ///< where it is the current version; null once overwritten or freed
+  Ref<Recipe> recipe;                 ///< null: a leaf
+  c10::Storage anchor;                ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
+  std::uint64_t stamp = 0;            ///< of the latest walk that came by
+  std::uint32_t anchors = 0;          ///< evicted storages that need this leaf
+  std::uint32_t depth = 0;            ///< ops on the longest way from a leaf
+  std::uint32_t output = 0;           ///< which of its recipe's
+  std::int32_t cost_set = -1;         ///< in NeighbourSets while it is not materialised
+  std::uint32_t cost_generation = 0;  ///< of NeighbourSets, for which `cost_set` holds
+  bool lost = false;                  ///< neither at home nor with a recipe
+  bool closing = false;  ///< an op is overwriting it at its home: not to be read or counted on any more
+  bool frozen = false;   ///< about to be closing: no further eviction may count on it
+  bool kept = false;     ///< not at home, but `anchor` holds it: an overwritten leaf, or a spare (Residency)
+  bool sound = true;     ///< the verdict of the latest sweep
+};
+
+/// The content of a tiny leaf on the CPU.
+using Content = std::array<std::byte, 16>;
+
+/// What a recipe reads through one of its kind's tensors.
+struct Input {
+  Ref<Value> value;                   ///< null: overwritten, or captured
+  std::unique_ptr<Content> captured;  ///< a tiny leaf's content
+};
+
+/// Where an output appears: in a written argument, or in a result (element of a list, or -1).
+struct Output {
+  Value* value = nullptr;  ///< null once nobody wants it
+  std::uint64_t storage_bytes = 0;
+  std::uint32_t index = 0;  ///< of the tensor in the recipe if written, else of the result
+  std::int32_t element = -1;
+  bool written = false;
+};
+
+/// How an op ran: enough to run it again with the same bits.
+struct Recipe : Counted<Recipe> {
+  Ref<Kind> kind;
+  c10::SmallVector<Input, 3> inputs;  ///< one for each of the kind's tensors
+  c10::SmallVector<Output, 2> outputs;
+  std::unique_ptr<RandomState> random;  ///< before the op; null for an op that draws nothing
+  std::uint64_t stamp = 0;              ///< of the latest plan that it is in
+};
+
+}  // namespace stowage::recompute

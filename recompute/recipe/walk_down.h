@@ -1,0 +1,27 @@
+// The way down from values through what their recipes start from.
+//
+// Thread safety: none; the runtime's lock guards recipes.
+#pragma once
+
+#include <vector>
+
+#include "recompute/recipe/value.h"
+
+namespace stowage::recompute {
+
+/// From each of `waiting`, which have recipes, down to the values with recipes that these start from, and on
+/// from those that `enter` says true of. `enter(Value&)` is asked at each arrival, so it tells who was there
+/// already (by a stamp of StorageBook::next_stamp()). Leaves `waiting` empty.
+template <class Enter>
+void walk_down(std::vector<Value*>& waiting, const Enter& enter) {
+  while (!waiting.empty()) {
+    const Value& at = *waiting.back();
+    waiting.pop_back();
+    for (const Input& input : at.recipe->inputs) {
+      Value* const below = input.value.get();
+      if (below != nullptr && below->recipe && enter(*below)) waiting.push_back(below);
+    }
+  }
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,71 @@
+#include "recompute/schedule/step_watch.h"
+
+#include <c10/util/Exception.h>
+
+#include "recompute/ops/op_traits.h"
+#include "recompute/threads/thread_state.h"
+
+namespace stowage::recompute {
+
+StepWatch::Call StepWatch::before_op(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {
+  Call call;
+  call.signature = signature_of(traits, arguments);
+  driver_.before_op(call.signature);
+  return call;
+}
+
+void StepWatch::begin_op(Call& call, const OpTraits& traits,
+                         std::span<const StepRecorder::Argument> arguments) {
+  const std::uint32_t flags = (traits.mutates ? kOpInPlace : 0u) | (traits.random ? kOpRandom : 0u) |
+                              (traits.unrepeatable || traits.unrepeatable_kernel ? kOpNondeterministic : 0u);
+  call.recorder = recorder_.get();
+  call.op = recorder_->begin_op(traits.name, call.signature, flags, arguments);
+}
+
+void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made) {
+  for (const StorageRecord* const record : made) driver_.made(*record);
+  if (recorder_ == nullptr) return;
+  if (call.recorder == recorder_.get()) {
+    recorder_->end_op(call.op, costs_ns, made);
+  } else {
+    recorder_->fail();  // it began in another iteration
+  }
+}
+
+void StepWatch::fail_op(const Call& call) {
+  if (call.recorder != nullptr && call.recorder == recorder_.get()) recorder_->end_op(call.op, 0, {});
+}
+
+std::optional<Result<StepLog>> StepWatch::take_log() {
+  std::optional<Result<StepLog>> taken = std::move(log_);
+  log_.reset();
+  return taken;
+}
+
+void StepWatch::end_iteration() {
+  if (recorder_ != nullptr) {
+    log_.emplace(recorder_->finish());
+    recorder_.reset();
+  }
+  if (!wanted_ && !driver_.follows()) return;
+  try {
+    const Deeper may_fail(this_thread().may_fail);
+    residency_.restore_all();
+  } catch (const c10::Error&) {  // it stays away and comes back on demand
+  }
+}
+
+void StepWatch::stop() {
+  recorder_.reset();
+  log_.reset();
+  wanted_ = false;
+  driver_.leave();
+}
+
+void StepWatch::begin_iteration() {
+  if (wanted_) recorder_ = std::make_unique<StepRecorder>(meter);
+  wanted_ = false;
+  driver_.next_iteration();
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,67 @@
+// Iterations as the runtime sees them: the recorder that writes one down and the driver that follows a
+// schedule, and when each is at work. The runtime calls it at every op and at every iteration's end.
+//
+// Thread safety: none; the runtime's lock guards it, except `meter`, which guards itself.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "core/result.h"
+#include "core/step_log.h"
+#include "recompute/schedule/driver.h"
+#include "recompute/schedule/memory_meter.h"
+#include "recompute/schedule/step_recorder.h"
+
+namespace stowage::recompute {
+
+class StepWatch {
+ public:
+  StepWatch(StorageBook& book, Residency& residency) : residency_(residency), driver_(book, residency) {}
+
+  /// False: nothing is asked of it at ops.
+  [[nodiscard]] bool on() const { return recorder_ != nullptr || driver_.follows(); }
+
+  /// What one call of an op has to do with it.
+  struct Call {
+    std::uint64_t signature = 0;
+    const StepRecorder* recorder = nullptr;  ///< that knows it as `op`
+    std::uint32_t op = 0;
+  };
+  /// An op is about to look at its arguments. Throws what recomputation throws.
+  Call before_op(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments);
+  [[nodiscard]] bool records() const { return recorder_ != nullptr; }
+  void begin_op(Call& call, const OpTraits& traits, std::span<const StepRecorder::Argument> arguments);
+  /// `costs_ns`: what such a call takes, the same in every run where that is known.
+  void end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made);
+  /// It threw; some jobs mean to (torch.utils.checkpoint stops its recomputation that way).
+  void fail_op(const Call& call);
+
+  /// The next iteration is written down.
+  void record_next() { wanted_ = true; }
+  std::optional<Result<StepLog>> take_log();
+  Driver& driver() { return driver_; }
+
+  /// Before history is cut at an iteration's end: the log is finished, and what is away comes back where the
+  /// next iteration is recorded or follows a schedule, as far as memory allows.
+  void end_iteration();
+  /// After that.
+  void begin_iteration();
+  /// The runtime is taken out: nothing is recorded or followed any more.
+  void stop();
+
+  MemoryMeter meter;
+
+ private:
+  Residency& residency_;
+  Driver driver_;
+  std::unique_ptr<StepRecorder> recorder_;
+  std::optional<Result<StepLog>> log_;
+  bool wanted_ = false;
+};
+
+}  // namespace stowage::recompute

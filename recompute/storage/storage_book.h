@@ -1,0 +1,139 @@
+// Which storages are known, which value each holds, and what becomes of values when storages are written or
+// die.
+//
+// A record keeps its storage's control block, so that an address is not mistaken for an earlier one's, but
+// not its bytes. Deaths are noticed when a record is looked at or swept up.
+//
+// Thread safety: none; the runtime's lock guards it.
+// Invariants: one record per StorageImpl; record.current is never null and record.current->home == &record.
+#pragma once
+
+#include <c10/core/StorageImpl.h>
+#include <c10/core/Stream.h>
+#include <c10/core/TensorImpl.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/address_map.h"
+#include "recompute/recipe/value.h"
+
+namespace stowage::recompute {
+
+struct StorageRecord : Recycled<StorageRecord> {
+  explicit StorageRecord(c10::weak_intrusive_ptr<c10::StorageImpl> storage) : impl(std::move(storage)) {}
+  StorageRecord(const StorageRecord&) = delete;
+  StorageRecord& operator=(const StorageRecord&) = delete;
+
+  c10::weak_intrusive_ptr<c10::StorageImpl> impl;
+  c10::StorageImpl* address = nullptr;  ///< to be dereferenced only while alive()
+  Ref<Value> current;
+  std::uint64_t serial = 0;  ///< in order of first sight
+  std::size_t place = 0;     ///< in the book's list
+  std::uint64_t bytes = 0;
+  const void* data = nullptr;  ///< when last resident
+  std::uint64_t last_use = 0;  ///< number of the op
+  std::uint32_t locks = 0;     ///< running ops and recomputations that need it
+  std::int64_t stream = -1;    ///< the first stream that used it; -1: none yet
+  bool evicted = false;
+  bool pinned = false;             ///< stays until it dies
+  bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again
+  std::uint32_t loans = 0;         ///< objects that are alive through which unseen code may write it
+  std::uint32_t holds = 0;         ///< calls of unseen code that reads it
+  std::vector<Ref<Value>> leaves;  ///< while evicted: what making it again starts from
+
+  /// What a value's bytes were when an op read it; see raw_writes.h.
+  struct Watch {
+    const Value* value = nullptr;  ///< null: nothing is noted
+    std::uint64_t digest = 0;
+  };
+  std::unique_ptr<Watch> watch;  ///< somebody was told its address
+
+  [[nodiscard]] bool alive() const { return !impl.expired(); }
+  [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
+};
+
+class StorageBook {
+ public:
+  /// The record of a storage; made with a leaf value at first sight. Memory that somebody else may write
+  /// (NumPy, shared memory) is exposed from the start.
+  StorageRecord& record_of(const c10::Storage& storage);
+  /// The record if there is one, else null.
+  StorageRecord* find(const c10::StorageImpl* storage) {
+    StorageRecord* const* const found = by_address_.find(key_of(storage));
+    return found == nullptr ? nullptr : *found;
+  }
+
+  /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
+  StorageRecord& add(const c10::Storage& storage, Ref<Value> value);
+  /// The storage has a new content. Requires: nothing evicted needs a leaf that was there and is not kept.
+  void overwrite(StorageRecord& record, Ref<Value> value);
+
+  /// Nothing evicted needs `record`'s leaves any more: it came back or died.
+  static void release_leaves(StorageRecord& record);
+  /// The same for all that died and are not buried yet. True if any had leaves. Also while a walk is under
+  /// way.
+  bool release_leaves_of_dead();
+
+  /// Looks at the next `count` records in turn and forgets those whose storage is dead and that no running op
+  /// needs; first `dying` is called with each. Requires: no walk is under way.
+  template <class Dying>
+  void bury_dead(std::size_t count, Dying dying) {
+    for (; count > 0 && !records_.empty(); --count) {
+      if (hand_ >= records_.size()) hand_ = 0;
+      StorageRecord& record = *records_[hand_++];
+      if (record.locks > 0 || record.alive()) continue;
+      dying(record);
+      bury(record);
+      --hand_;  // another took its place
+    }
+  }
+  /// The same with all of them, once; looking then begins anew, at the eldest, so that iterations that are
+  /// alike forget alike.
+  template <class Dying>
+  void bury_all_dead(Dying dying) {
+    hand_ = 0;
+    bury_dead(records_.size(), dying);
+    line_up();
+  }
+  /// Forgets recipes that lead to lost leaves. Requires: no walk is under way.
+  void sweep();
+  /// All values of storages become leaves. Requires: nothing is evicted.
+  void forget_history();
+
+  /// All leaves that making `value` again starts from. False if that is not possible, or if more than `limit`
+  /// values are on the way. Values that are there and lead nowhere become leaves. Iterative: chains are long.
+  bool collect_leaves(const Ref<Value>& value, std::size_t limit, std::vector<Ref<Value>>& leaves);
+
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (const std::unique_ptr<StorageRecord>& record : records_) visit(*record);
+  }
+  [[nodiscard]] std::size_t size() const { return records_.size(); }
+  void clear();
+  /// A number that no walk over values had before.
+  std::uint64_t next_stamp() { return ++stamp_; }
+
+ private:
+  static std::uintptr_t key_of(const c10::StorageImpl* storage) {
+    return reinterpret_cast<std::uintptr_t>(storage);
+  }
+  void bury(StorageRecord& record);
+  void line_up();
+
+  std::vector<std::unique_ptr<StorageRecord>> records_;
+  AddressMap<StorageRecord*> by_address_;
+  std::size_t hand_ = 0;  ///< of bury_dead
+  std::uint64_t stamp_ = 0;
+  std::uint64_t serial_ = 0;
+};
+
+/// True if the allocator that made the storage, or the present one, frees its data with a plain deleter: then
+/// it can be taken out and given back.
+bool owned_by_allocator(const c10::StorageImpl& storage);
+/// True if somebody may write the storage's memory without an op, as far as its owner tells: no allocator of
+/// PyTorch's, nor is it a file that was mapped for this process alone.
+bool is_written_unseen(const c10::StorageImpl& storage);
+
+}  // namespace stowage::recompute
