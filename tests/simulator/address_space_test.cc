@@ -1,4 +1,4 @@
-#include "simulator/address_space.h"
+#include "simulator/device/memory/address_space.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "simulator/counters.h"
+#include "simulator/device/counters.h"
 
 namespace {
 

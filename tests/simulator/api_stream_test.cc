@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include "simulator/counters.h"
+#include "simulator/device/counters.h"
 
 namespace {
 

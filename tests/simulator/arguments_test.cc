@@ -1,5 +1,5 @@
 // What a kernel's name tells of its arguments.
-#include "simulator/arguments.h"
+#include "simulator/device/kernels/arguments.h"
 
 #include <gtest/gtest.h>
 

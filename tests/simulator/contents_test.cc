@@ -1,4 +1,4 @@
-#include "simulator/contents.h"
+#include "simulator/device/memory/contents.h"
 
 #include <gtest/gtest.h>
 

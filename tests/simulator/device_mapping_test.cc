@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "simulator/device_memory.h"
+#include "simulator/device/memory/device_memory.h"
 
 namespace stowage::simulator {
 namespace {

@@ -1,4 +1,4 @@
-#include "simulator/device_memory.h"
+#include "simulator/device/memory/device_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 
 class Counters(ctypes.Structure):
-    """stowage_sim_counters_t of simulator/counters.h."""
+    """stowage_sim_counters_t of simulator/device/counters.h."""
     _fields_ = [(name, ctypes.c_int64) for name in (
         "launches", "copies", "mallocs", "frees", "vmm_calls", "synchronizations", "out_of_memory", "misuses",
         "used_bytes", "peak_bytes", "host_ns", "device_ns", "host_allocations", "not_ready")]

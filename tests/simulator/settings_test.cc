@@ -1,4 +1,4 @@
-#include "simulator/settings.h"
+#include "simulator/device/settings/settings.h"
 
 #include <gtest/gtest.h>
 

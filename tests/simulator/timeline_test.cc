@@ -1,4 +1,4 @@
-#include "simulator/timeline.h"
+#include "simulator/device/time/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -22,6 +22,8 @@ ROOMS = {
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "machine", "call",
                   "interposer"),
     "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved"),
+    "simulator": ("device/settings", "device/memory", "device/time", "device/kernels", "device", "stand_ins",
+                  "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn", "stand_ins/others"),
 }
 # C headers for others: they include nothing of their folder, and every room may include them.
 OPEN_TO_ALL = {"recompute/evictable.h"}
@@ -37,7 +39,7 @@ FOREIGN = {
                         "recompute/interposer/interposer.cc", "recompute/interposer/kernel_keys.h",
                         "recompute/ops/op_traits.cc", "recompute/ops/random_ops.cc", "recompute/recipe/replay.cc",
                         "recompute/threads/seen_thread.")),
-    "CUPTI": (r"cupti", ("simulator/profiler.cc",)),
+    "CUPTI": (r"cupti", ("simulator/stand_ins/others/profiler.cc",)),
     "lp_solve": (r"(lpsolve/|lp_lib\.h)", ("planner/placement/windows/location_ilp.cc",)),
     "TBB": (r"(oneapi/)?tbb/", ("planner/",)),
     "FlatBuffers": (r"flatbuffers/", ("core/format/",)),

@@ -1,4 +1,4 @@
-"""What the simulated device has counted (simulator/counters.h), read from within the process that runs on it."""
+"""What the simulated device has counted (simulator/device/counters.h), read from within the process that runs on it."""
 
 import ctypes
 
