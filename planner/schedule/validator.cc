@@ -64,7 +64,10 @@ class Walk {
 
   Content number(std::uint32_t buffer, std::uint32_t version) {
     const auto [at, fresh] = numbers_.try_emplace({buffer, version}, static_cast<Content>(homes_.size()));
-    if (fresh) homes_.push_back(buffer), first_.push_back(version == 0);
+    if (fresh) {
+      homes_.push_back(buffer);
+      first_.push_back(version == 0);
+    }
     return at->second;
   }
 

@@ -82,8 +82,12 @@ namespace {
 std::vector<std::uint32_t> lived_before(const Instance& instance) {
   std::vector<std::int32_t> change(instance.ranks + 1, 0);
   for (const Piece& piece : instance.pieces) {
-    ++change[piece.life.begin], --change[piece.life.end];
-    if (piece.life.wrapped_end != 0) ++change[0], --change[piece.life.wrapped_end];
+    ++change[piece.life.begin];
+    --change[piece.life.end];
+    if (piece.life.wrapped_end != 0) {
+      ++change[0];
+      --change[piece.life.wrapped_end];
+    }
   }
   std::vector<std::uint32_t> lived(instance.ranks + 1, 0);
   std::int32_t alive = 0;
@@ -146,6 +150,13 @@ bool fill_gaps(const Instance& instance, std::span<const std::uint32_t> order, W
   return true;
 }
 
+/// The lowest offset, or the one in the tightest hole, at which the piece fits among what lies there.
+std::uint64_t fit_in(const Instance& instance, const OffsetIndex& index, const Piece& piece, Fit fit,
+                     std::uint64_t& work) {
+  if (!piece.solid()) return index.first_fit(instance.parts_of(piece), piece.alignment, work);
+  return fit == Fit::kFirst ? index.first_fit(piece, work) : index.best_fit(piece, work);
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key) {
@@ -175,16 +186,20 @@ std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkM
 
 bool place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit, WorkMeter& meter,
                     Draft& draft) {
-  if (meter.out()) return draft.offsets.clear(), false;  // before memory is touched
+  if (meter.out()) {  // before memory is touched
+    draft.offsets.clear();
+    return false;
+  }
   OffsetIndex index = index_with_obstacles(instance, meter);
   begin_draft(instance, draft);
   for (std::uint32_t piece : order) {
     const Piece& p = instance.pieces[piece];
     std::uint64_t work = 1;
-    const std::uint64_t offset = !p.solid() ? index.first_fit(instance.parts_of(p), p.alignment, work)
-                                 : fit == Fit::kFirst ? index.first_fit(p, work)
-                                                      : index.best_fit(p, work);
-    if (!meter.spend(work)) return draft.offsets.clear(), false;
+    const std::uint64_t offset = fit_in(instance, index, p, fit, work);
+    if (!meter.spend(work)) {
+      draft.offsets.clear();
+      return false;
+    }
     index.insert(instance, p, offset);
     settle(instance, piece, offset, draft);
   }
@@ -218,7 +233,10 @@ bool place_on_skyline(const Instance& instance, std::span<const std::uint32_t> o
 
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft) {
-  if (meter.out()) return draft.offsets.clear(), false;
+  if (meter.out()) {
+    draft.offsets.clear();
+    return false;
+  }
   begin_draft(instance, draft);
   bool done = false;
   if (instance.flat()) {

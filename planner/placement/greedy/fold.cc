@@ -20,8 +20,14 @@ std::vector<std::uint32_t> count_crossing(const Instance& instance) {
   std::vector<std::int32_t> change(instance.ranks + 1, 0);
   for (const Piece& piece : instance.pieces) {
     const Life& life = piece.life;
-    if (life.begin + 1 < life.end) ++change[life.begin + 1], --change[life.end];
-    if (life.wrapped_end > 1) ++change[1], --change[life.wrapped_end];
+    if (life.begin + 1 < life.end) {
+      ++change[life.begin + 1];
+      --change[life.end];
+    }
+    if (life.wrapped_end > 1) {
+      ++change[1];
+      --change[life.wrapped_end];
+    }
   }
   std::vector<std::uint32_t> crossing(instance.ranks, 0);
   std::int32_t alive = 0;
@@ -150,7 +156,10 @@ struct Stretch {
       mix((std::uint64_t{piece.life.begin} << 32) | piece.life.end);
       mix(piece.size);
     }
-    for (const auto& [begin, height] : plateaus) mix(begin), mix(height);
+    for (const auto& [begin, height] : plateaus) {
+      mix(begin);
+      mix(height);
+    }
     return value;
   }
   [[nodiscard]] bool like(const Stretch& other) const {

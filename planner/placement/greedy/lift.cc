@@ -49,7 +49,10 @@ class HeightTree {
   template <class F>
   void for_ancestors(std::uint32_t begin, std::uint32_t end, const F& f) const {
     std::uint32_t left = (begin + leaves_) / 2, right = (end - 1 + leaves_) / 2;
-    for (; left != right; left /= 2, right /= 2) f(left), f(right);
+    for (; left != right; left /= 2, right /= 2) {
+      f(left);
+      f(right);
+    }
     for (; left != 0; left /= 2) f(left);
   }
 
@@ -67,7 +70,10 @@ bool lift(const Instance& instance, std::span<const std::uint64_t> were, WorkMet
   draft.height = instance.floor;
   HeightTree reached(instance.ranks, instance.floor);
   for (const std::uint32_t i : order) {
-    if (!meter.spend(8)) return draft.offsets.clear(), false;
+    if (!meter.spend(8)) {
+      draft.offsets.clear();
+      return false;
+    }
     const Piece& piece = instance.pieces[i];
     const Life& life = piece.life;
     std::uint64_t below = reached.highest(life.begin, life.end);

@@ -101,7 +101,10 @@ void append_parts(const Problem& problem, const Item& item, std::span<const Gap>
   const auto rank = [&](std::uint64_t time) { return axis.rank_of(fold(problem, time)); };
   const auto add = [&](std::uint64_t begin, std::uint64_t end, std::uint64_t lower, std::uint64_t upper) {
     if (begin >= end || lower >= upper) return;
-    if (problem.period != 0 && begin >= problem.period) begin -= problem.period, end -= problem.period;
+    if (problem.period != 0 && begin >= problem.period) {
+      begin -= problem.period;
+      end -= problem.period;
+    }
     if (problem.period != 0 && begin < problem.period && end > problem.period) {
       parts.push_back({rank(begin), axis.rank_of(problem.period), lower, upper});
       begin = 0;

@@ -71,7 +71,9 @@ std::vector<Event> events_of(std::span<const Claim> claims, const Limits& limits
   const auto for_events = [&](const auto& f) {
     for (Event i = 0; i < claims.size() && (i % kSortStretch != 0 || !limits.stopped()); ++i) {
       const Claim& claim = claims[i];
-      if (claim.begin < claim.end && claim.addresses.begin < claim.addresses.end) f(2 * i), f(2 * i + 1);
+      if (claim.begin >= claim.end || claim.addresses.begin >= claim.addresses.end) continue;
+      f(2 * i);
+      f(2 * i + 1);
     }
   };
   std::uint32_t ranks = 0;

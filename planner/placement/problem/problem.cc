@@ -81,7 +81,10 @@ using Changes = std::vector<std::pair<std::uint64_t, std::int64_t>>;
 /// Notes `bytes` more during [begin, end) of the unwrapped axis.
 void add_stretch(std::uint64_t begin, std::uint64_t end, std::int64_t bytes, std::uint64_t period,
                  Changes& changes) {
-  if (period != 0 && begin >= period) begin -= period, end -= period;
+  if (period != 0 && begin >= period) {
+    begin -= period;
+    end -= period;
+  }
   if (period != 0 && end > period) {
     add_stretch(0, end - period, bytes, 0, changes);
     end = period;

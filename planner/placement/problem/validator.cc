@@ -167,7 +167,8 @@ std::vector<Event> events_of(const std::vector<Use>& uses, const Limits& limits)
   std::uint64_t least = uses.front().begin, most = least;
   const auto stopped = [&] { return limits.stopped(); };
   const auto widen = [&](std::size_t i) {
-    least = std::min(least, uses[i].begin), most = std::max(most, uses[i].end);
+    least = std::min(least, uses[i].begin);
+    most = std::max(most, uses[i].end);
   };
   if (!in_stretches(uses.size(), stopped, widen)) return {};
   if ((most - least) / kSpread < uses.size()) return counted_events(uses, least, most - least, limits);

@@ -31,7 +31,10 @@ std::uint64_t fullest_time(const Problem& problem, std::uint32_t stream_class) {
   std::vector<std::pair<std::uint64_t, std::int64_t>> changes;
   const auto add = [&](std::uint64_t begin, std::uint64_t end, std::int64_t bytes) {
     const std::uint64_t period = problem.period;
-    if (period != 0 && begin >= period) begin -= period, end -= period;
+    if (period != 0 && begin >= period) {
+      begin -= period;
+      end -= period;
+    }
     if (period != 0 && end > period) {
       changes.insert(changes.end(), {{0, bytes}, {end - period, -bytes}});
       end = period;
