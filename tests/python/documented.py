@@ -9,8 +9,8 @@ COMMAND = re.compile(r"(?:[A-Z_]+=(?:\$\([^)]*\)|\S)* )*(?:stowage|python3?|pip|
 TOOL = re.compile(r"tools/\w+$")
 NAME_ONLY = re.compile(r"stowage [a-z]+( FILE…?| --budget)?$|stowage( COMMAND)?: ")  # spoken of, and what it prints
 ALONE = {"stowage settings", "stowage doctor", "stowage preload"}
-# Pages of figures name the command that made them; data of others has documents of its own.
-OTHER = ("docs/results/", "tests/data/", "CHANGELOG.md")
+# Pages of figures name the command that made them.
+OTHER = ("docs/results/", "CHANGELOG.md")
 
 
 def without_comment(line: str) -> str:

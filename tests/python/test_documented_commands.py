@@ -78,7 +78,7 @@ def folder(tmp_path_factory):
     (folder / "train.py").write_text(TRAIN)
     (folder / "examples").symlink_to(ROOT / "examples")
     shutil.copy(ROOT / "benchmarks" / "instances" / "zoo" / "lstm.stowtrace", folder / "job.stowtrace")
-    shutil.copy(ROOT / "tests" / "data" / "placement" / "A.1048576.csv", folder / "problem.csv")
+    shutil.copy(ROOT / "benchmarks" / "instances" / "A.1048576.csv", folder / "problem.csv")
     for rank in (0, 1):
         report = {"process": {"id": rank, "name": f"rank{rank}"}, "devices": [{"device": "cpu", "state": "planned"}]}
         (folder / f"report.rank{rank}.json").write_text(json.dumps(report))

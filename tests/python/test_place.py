@@ -8,7 +8,7 @@ import pytest
 from tests.python.doors import ROOT
 from tests.python.test_cli import stowage
 
-A = ROOT / "tests" / "data" / "placement" / "A.1048576.csv"
+A = ROOT / "benchmarks" / "instances" / "A.1048576.csv"
 
 
 def test_a_problem_is_placed_in_its_capacity_and_written_as_it_came(tmp_path):

@@ -1,33 +1,16 @@
 #include "tests/planner/placement/problems.h"
 
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 #include "planner/placement/instance/offset_index.h"
+#include "planner/placement/problem/csv.h"
 
 namespace stowage::planner::placement {
 
 Problem read_problem(const std::string& name) {
-  std::ifstream file(std::string(STOWAGE_TEST_DATA) + "/placement/" + name + ".csv");
-  if (!file) throw std::runtime_error("no test problem " + name);
-  Problem problem;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::uint64_t id = 0, lower = 0, upper = 0, size = 0;
-    char comma = 0;
-    if (!(fields >> id >> comma >> lower >> comma >> upper >> comma >> size))
-      throw std::runtime_error("bad line " + line);
-    Item item;
-    item.birth = lower;
-    item.death = upper;
-    item.size = Bytes(size);
-    item.alignment = Bytes(1);
-    problem.items.push_back(item);
-  }
-  return problem;
+  const auto table = read_csv(std::string(STOWAGE_INSTANCES) + "/" + name + ".csv");
+  if (!table.ok()) throw std::runtime_error(table.error().message);
+  return table->problem;
 }
 
 Problem random_problem(const Shape& shape, std::mt19937_64& random) {

@@ -10,7 +10,7 @@
 
 namespace stowage::planner::placement {
 
-/// Reads `id,lower,upper,size` from tests/data/placement/<name>.csv. Alignment 1.
+/// Reads benchmarks/instances/<name>.csv.
 Problem read_problem(const std::string& name);
 
 /// What a random problem may have.

@@ -8,7 +8,6 @@
 
 #include "planner/lifetimes.h"
 #include "planner/placement/greedy/greedy.h"
-#include "planner/placement/problem/csv.h"
 #include "planner/placement/problem/validator.h"
 #include "planner/placement/solve.h"
 #include "tests/planner/placement/problems.h"
@@ -16,12 +15,6 @@
 
 namespace stowage::planner::placement {
 namespace {
-
-Problem stored(const std::string& name) {
-  const auto table = read_csv(std::string(STOWAGE_INSTANCES) + "/" + name + ".csv");
-  EXPECT_TRUE(table.ok()) << (table.ok() ? "" : table.error().message);
-  return table.ok() ? table->problem : Problem{};
-}
 
 struct Case {
   std::string name;
@@ -39,10 +32,10 @@ std::vector<Case> cases() {
     all.push_back({name, std::move(problem), options});
     return all.back().options;
   };
-  add("minimalloc", stored("D.1048576"));
-  add("windows", stored("J.1048576")).techniques.exact = false;
-  add("lp_solve", stored("J.1048576")).techniques = {.exact = false, .window_ilp = true};
-  add("capacity", stored("E.1048576"));
+  add("minimalloc", read_problem("D.1048576"));
+  add("windows", read_problem("J.1048576")).techniques.exact = false;
+  add("lp_solve", read_problem("J.1048576")).techniques = {.exact = false, .window_ilp = true};
+  add("capacity", read_problem("E.1048576"));
   all.back().problem.capacity = Bytes(1048576);
   std::mt19937_64 random(7);
   Shape shape;
@@ -125,13 +118,13 @@ TEST(Threads, DoNotChangeTheResultOfStoredProblems) {
   PlaceOptions options;
   options.work_limit = 12'000'000;
   for (char name = 'A'; name <= 'K'; ++name) {
-    Problem problem = stored(std::string(1, name) + ".1048576");
+    Problem problem = read_problem(std::string(1, name) + ".1048576");
     expect_same_for_any_threads(problem, options, std::string(1, name));
     problem.capacity = Bytes(1048576);
     expect_same_for_any_threads(problem, options, std::string(1, name) + " at capacity");
   }
-  expect_same_for_any_threads(stored("somas_resnet50"), options, "resnet50");
-  expect_same_for_any_threads(stored("iopddl_S_1"), options, "S_1");  // large enough to be folded
+  expect_same_for_any_threads(read_problem("somas_resnet50"), options, "resnet50");
+  expect_same_for_any_threads(read_problem("iopddl_S_1"), options, "S_1");  // large enough to be folded
 }
 
 TEST(Threads, DoNotChangeTheResultOfAHundredAndTwentyEightProblems) {
@@ -159,7 +152,7 @@ TEST(Threads, DoNotChangeTheResultOfAHundredAndTwentyEightProblems) {
 /// What is found before the slow boosters begin is shown first, so that a time limit which ends them keeps
 /// it.
 TEST(Place, WhatTheOrdersFoundIsShownBeforeBoostingBegins) {
-  const Problem problem = stored("iopddl_S_1");
+  const Problem problem = read_problem("iopddl_S_1");
   GreedyOptions options;
   options.limits.work_limit = 3'000'000'000;
   std::vector<Bytes> stages;

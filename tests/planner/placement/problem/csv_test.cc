@@ -226,8 +226,7 @@ TEST(Csv, FilesThatCannotBeReadAreErrors) {
   const std::string path = testing::TempDir() + "/empty_problem.csv";
   std::ofstream(path).close();
   EXPECT_NE(read_csv(path).error().message.find("empty"), std::string::npos);
-  EXPECT_EQ(read_csv(std::string(STOWAGE_TEST_DATA) + "/placement/A.1048576.csv")->problem.items.size(),
-            154u);
+  EXPECT_EQ(read_csv(std::string(STOWAGE_INSTANCES) + "/A.1048576.csv")->problem.items.size(), 154u);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <functional>
 #include <string>
 
-#include "planner/placement/problem/csv.h"
 #include "planner/placement/problem/validator.h"
 #include "planner/placement/search/minimise.h"
 #include "tests/planner/placement/exhaustive.h"
@@ -17,12 +16,6 @@
 
 namespace stowage::planner::placement::search {
 namespace {
-
-Problem stored(const std::string& name) {
-  const auto table = read_csv(std::string(STOWAGE_INSTANCES) + "/" + name + ".csv");
-  EXPECT_TRUE(table.ok()) << (table.ok() ? "" : table.error().message);
-  return table.ok() ? table->problem : Problem{};
-}
 
 /// What the validator says to a draft, and to its height.
 ::testing::AssertionResult holds(const Problem& problem, const Instance& instance, const Draft& draft,
@@ -159,7 +152,7 @@ TEST(Search, WhatItFindsHoldsWithAnySwitches) {
 }
 
 TEST(Search, StopsWhenTheMeterSaysSo) {
-  const Instance instance = build_instance(stored("D.1048576"), 0, {});
+  const Instance instance = build_instance(read_problem("D.1048576"), 0, {});
   Draft draft;
   EXPECT_EQ(search_at(instance, instance.bound, {}, draft, 3'000'000), Outcome::kOut);
   std::stop_source source;
@@ -190,7 +183,7 @@ TEST(Search, LargeUnitsAreTakenOnAndSmallOnesOfLargeSumsAreNot) {
 
 TEST(Search, SolvesMinimallocsProblemsAtTheirCapacity) {
   for (char name = 'A'; name <= 'K'; ++name) {
-    const Problem problem = stored(std::string(1, name) + ".1048576");
+    const Problem problem = read_problem(std::string(1, name) + ".1048576");
     const Instance instance = build_instance(problem, 0, {});
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {
       PortfolioOptions options;
@@ -205,7 +198,7 @@ TEST(Search, SolvesMinimallocsProblemsAtTheirCapacity) {
 }
 
 TEST(Search, GluingShortensAHeavyTail) {
-  const Instance instance = build_instance(stored("E.1048576"), 0, {});
+  const Instance instance = build_instance(read_problem("E.1048576"), 0, {});
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     PortfolioOptions options;
     options.search.seed = seed;
@@ -219,7 +212,7 @@ TEST(Search, GluingShortensAHeavyTail) {
 }
 
 TEST(Search, ReachesTheBoundOfATrainingStep) {
-  const Problem problem = stored("somas_resnet50");
+  const Problem problem = read_problem("somas_resnet50");
   const Instance instance = build_instance(problem, 0, {});
   Limits limits;
   limits.work_limit = 400'000'000;
@@ -249,7 +242,7 @@ TEST(Minimise, IsOptimalAndProvesItWhereTheBoundIsOutOfReach) {
 }
 
 TEST(Minimise, CallsBackWithEachBetterDraft) {
-  const Problem problem = stored("J.1048576");
+  const Problem problem = read_problem("J.1048576");
   const Instance instance = build_instance(problem, 0, {});
   Limits limits;
   limits.work_limit = 100'000'000;
@@ -268,7 +261,7 @@ TEST(Minimise, CallsBackWithEachBetterDraft) {
 
 TEST(Minimise, IsTheSameForAnyNumberOfThreads) {
   for (const char* name : {"E.1048576", "J.1048576"}) {
-    const Instance instance = build_instance(stored(name), 0, {});
+    const Instance instance = build_instance(read_problem(name), 0, {});
     Limits limits;
     limits.work_limit = 60'000'000;
     MinimiseOptions options;
