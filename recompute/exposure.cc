@@ -32,7 +32,7 @@ void with_known(c10::StorageImpl* storage, Work work) {
 
 // Nothing that is evicted may start from the content any more, as it is about to change unseen.
 void end_content(Machine& all, StorageRecord& record) {
-  all.residency.before_write(record, all.steps.driver().follows());
+  all.residency.before_write(record, all.steps.follower().follows());
   all.book.overwrite(record, Ref<Value>(new Value));
 }
 

@@ -33,20 +33,20 @@ Status Planned::follow(Schedule schedule) {
                  "the schedule's actions are not in order of its ops; make it again"};
   Machine& all = machine();
   const Lock lock(all.mutex);
-  all.steps.driver().follow(std::move(schedule));
+  all.steps.follower().follow(std::move(schedule));
   return {};
 }
 
 void Planned::leave() {
   Machine& all = machine();
   const Lock lock(all.mutex);
-  all.steps.driver().leave();
+  all.steps.follower().leave();
 }
 
 FollowCounters Planned::counts() {
   Machine& all = machine();
   const Lock lock(all.mutex);
-  return all.steps.driver().counts();
+  return all.steps.follower().counts();
 }
 
 void Planned::note_memory(std::int64_t delta, std::uint64_t held) noexcept {

@@ -1,4 +1,4 @@
-// The planned driver's door: one iteration is written down, a scheduler makes a schedule of it, and the
+// The door of schedules: one iteration is written down, a scheduler makes a schedule of it, and the
 // runtime follows that schedule.
 //
 //   Planned::record_next();

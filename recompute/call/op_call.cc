@@ -49,7 +49,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   ++machine_.op_number;
   ++machine_.counters.ops;
   if (machine_.steps.on()) step_ = machine_.steps.before_op(traits_, arguments);
-  machine_.residency.keep_spares(!machine_.steps.driver().follows());
+  machine_.residency.keep_spares(!machine_.steps.follower().follows());
   for (std::uint32_t tries = 1; !prepare(arguments, tries); ++tries) {
     lock.unlock();
     std::this_thread::sleep_for(kRetryAfter);
@@ -138,10 +138,10 @@ void OpCall::pin_what_is_unsafe() {
 
 void OpCall::announce_writes() {
   for (const Use& use : uses_) {
-    if (use.written) machine_.residency.before_write(*use.record, machine_.steps.driver().follows());
+    if (use.written) machine_.residency.before_write(*use.record, machine_.steps.follower().follows());
   }
   for (const Part& part : parts_) {
-    if (part.written) machine_.residency.before_write(*part.record, machine_.steps.driver().follows());
+    if (part.written) machine_.residency.before_write(*part.record, machine_.steps.follower().follows());
   }
   for (const Use& use : uses_) {
     if (use.written) use.record->current->closing = true;

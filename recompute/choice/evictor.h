@@ -1,4 +1,4 @@
-// Chooses what to evict: the rescue driver's scores, and the forced evictions of tests.
+// Chooses what to evict where room is made: its scores, and the forced evictions of tests.
 //
 // The score is DTR's h = cost / (bytes * staleness), over all storages that may be evicted: no sampling, so
 // that a limit is hard. Least is evicted first. The cost is that of every op that would have to run, those of

@@ -10,7 +10,7 @@ namespace stowage::recompute {
 StepWatch::Call StepWatch::before_op(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {
   Call call;
   call.signature = signature_of(traits, arguments);
-  driver_.before_op(call.signature);
+  follower_.before_op(call.signature);
   return call;
 }
 
@@ -23,7 +23,7 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
 }
 
 void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made) {
-  for (const StorageRecord* const record : made) driver_.made(*record);
+  for (const StorageRecord* const record : made) follower_.made(*record);
   if (recorder_ == nullptr) return;
   if (call.recorder == recorder_.get()) {
     recorder_->end_op(call.op, costs_ns, made);
@@ -47,7 +47,7 @@ void StepWatch::end_iteration() {
     log_.emplace(recorder_->finish());
     recorder_.reset();
   }
-  if (!wanted_ && !driver_.follows()) return;
+  if (!wanted_ && !follower_.follows()) return;
   try {
     const Deeper may_fail(this_thread().may_fail);
     residency_.restore_all();
@@ -59,13 +59,13 @@ void StepWatch::stop() {
   recorder_.reset();
   log_.reset();
   wanted_ = false;
-  driver_.leave();
+  follower_.leave();
 }
 
 void StepWatch::begin_iteration() {
   if (wanted_) recorder_ = std::make_unique<StepRecorder>(meter);
   wanted_ = false;
-  driver_.next_iteration();
+  follower_.next_iteration();
 }
 
 }  // namespace stowage::recompute

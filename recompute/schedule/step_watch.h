@@ -1,4 +1,4 @@
-// Iterations as the runtime sees them: the recorder that writes one down and the driver that follows a
+// Iterations as the runtime sees them: the recorder that writes one down and the follower of a
 // schedule, and when each is at work. The runtime calls it at every op and at every iteration's end.
 //
 // Thread safety: none; the runtime's lock guards it, except `meter`, which guards itself.
@@ -13,7 +13,7 @@
 
 #include "core/result.h"
 #include "core/step_log.h"
-#include "recompute/schedule/driver.h"
+#include "recompute/schedule/follower.h"
 #include "recompute/schedule/memory_meter.h"
 #include "recompute/schedule/step_recorder.h"
 
@@ -21,10 +21,10 @@ namespace stowage::recompute {
 
 class StepWatch {
  public:
-  StepWatch(StorageBook& book, Residency& residency) : residency_(residency), driver_(book, residency) {}
+  StepWatch(StorageBook& book, Residency& residency) : residency_(residency), follower_(book, residency) {}
 
   /// False: nothing is asked of it at ops.
-  [[nodiscard]] bool on() const { return recorder_ != nullptr || driver_.follows(); }
+  [[nodiscard]] bool on() const { return recorder_ != nullptr || follower_.follows(); }
 
   /// What one call of an op has to do with it.
   struct Call {
@@ -44,7 +44,7 @@ class StepWatch {
   /// The next iteration is written down.
   void record_next() { wanted_ = true; }
   std::optional<Result<StepLog>> take_log();
-  Driver& driver() { return driver_; }
+  Follower& follower() { return follower_; }
 
   /// Before history is cut at an iteration's end: the log is finished, and what is away comes back where the
   /// next iteration is recorded or follows a schedule, as far as memory allows.
@@ -58,7 +58,7 @@ class StepWatch {
 
  private:
   Residency& residency_;
-  Driver driver_;
+  Follower follower_;
   std::unique_ptr<StepRecorder> recorder_;
   std::optional<Result<StepLog>> log_;
   bool wanted_ = false;

@@ -1,5 +1,5 @@
-// The planned driver behind a few C functions, and a CPU allocator whose books are exact: it counts what was
-// asked for, rounded up as in a plan, and holds a limit by rescue.
+// Schedules and their follower behind a few C functions, and a CPU allocator whose books are exact: it counts
+// what was asked for, rounded up as in a plan, and holds a limit by rescue.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 

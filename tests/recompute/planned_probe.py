@@ -1,4 +1,4 @@
-"""The planned driver and its exact allocator, in the probe library."""
+"""Schedules, their follower and an exact allocator, in the probe library."""
 
 import ctypes
 import re

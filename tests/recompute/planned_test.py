@@ -1,4 +1,4 @@
-"""The planned driver: what the scheduler foresees happens, op for op and byte for byte, in every iteration."""
+"""Following a schedule: what the scheduler foresees happens, op for op and byte for byte, in every iteration."""
 
 import gc
 

@@ -1,4 +1,4 @@
-// The planned driver: does what a Schedule says before each op of an iteration, as long as the iteration is
+// Follows a schedule: does what a Schedule says before each op of an iteration, as long as the iteration is
 // the one that the schedule is for.
 //
 // Ops and the buffers that they make are counted from the iteration's beginning. An op with another signature
@@ -20,9 +20,9 @@
 
 namespace stowage::recompute {
 
-class Driver {
+class Follower {
  public:
-  Driver(StorageBook& book, Residency& residency) : book_(book), residency_(residency) {}
+  Follower(StorageBook& book, Residency& residency) : book_(book), residency_(residency) {}
 
   /// From the next iteration on. Requires: the schedule's actions are in order of op.
   void follow(Schedule schedule);

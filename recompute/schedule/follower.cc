@@ -1,4 +1,4 @@
-#include "recompute/schedule/driver.h"
+#include "recompute/schedule/follower.h"
 
 #include <ATen/core/Tensor.h>
 
@@ -49,18 +49,18 @@ std::uint64_t signature_of(const OpTraits& traits, c10::ArrayRef<c10::IValue> ar
   return hash.value();
 }
 
-void Driver::follow(Schedule schedule) {
+void Follower::follow(Schedule schedule) {
   schedule_ = std::move(schedule);
   on_course_ = false;
 }
 
-void Driver::leave() {
+void Follower::leave() {
   schedule_.reset();
   made_.clear();
   on_course_ = false;
 }
 
-void Driver::act(const Action& action) {
+void Follower::act(const Action& action) {
   if (action.entry >= made_.size()) return void(++counts_.refused);
   const Made& made = made_[action.entry];
   StorageRecord* const record = book_.find(made.storage);
@@ -69,7 +69,7 @@ void Driver::act(const Action& action) {
   ++(residency_.evict(*record) ? counts_.evictions : counts_.refused);
 }
 
-void Driver::before_op(std::uint64_t signature) {
+void Follower::before_op(std::uint64_t signature) {
   if (!schedule_ || !on_course_) return;
   if (next_op_ >= schedule_->signatures.size() || schedule_->signatures[next_op_] != signature) {
     on_course_ = false;
@@ -82,11 +82,11 @@ void Driver::before_op(std::uint64_t signature) {
   ++next_op_;
 }
 
-void Driver::made(const StorageRecord& record) {
+void Follower::made(const StorageRecord& record) {
   if (on_course_) made_.push_back({record.address, record.serial});
 }
 
-void Driver::next_iteration() {
+void Follower::next_iteration() {
   if (!schedule_) return;
   if (on_course_) ++(next_op_ == schedule_->signatures.size() ? counts_.iterations : counts_.left);
   made_.clear();
