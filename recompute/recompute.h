@@ -57,9 +57,9 @@ class Runtime {
   /// free or nothing is left. True if anything was freed: then look again. False: nothing is evictable, the
   /// thrash guard holds, or the runtime is not installed.
   static bool make_room(Bytes bytes, int device_type, int device_index = -1) noexcept;
-  /// As make_room, for an allocator that has room, but not in one piece: frees one contiguous window of at
+  /// As make_room, for an allocator that has room, but not in one piece: frees contiguous room of at
   /// least `bytes` made of free ranges and evictable storages, the cheapest such. False: nothing was evicted;
-  /// there is no such window, or it is free already.
+  /// there is no such room, or it is free already.
   static bool make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept;
 
   /// A sentence for an out-of-memory error: what is held and why it stays, in parts that add up to the whole,

@@ -112,8 +112,8 @@ bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept
 
 bool Runtime::make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept {
   return search_room([&](Machine& all) {
-    return all.evictor.make_window(bytes.value(), all.options.smallest.value(), {device_type}, all.op_number,
-                                   space);
+    return all.evictor.make_contiguous_room(bytes.value(), all.options.smallest.value(), {device_type},
+                                            all.op_number, space);
   });
 }
 

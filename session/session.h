@@ -99,9 +99,9 @@ class Session {
   /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
   /// not in use. True if something changed: ask the ledger again. Call with no lock held.
   bool make_room(Bytes bytes);
-  /// Upstream refused `bytes`: evicts what makes one piece of so many in `space`. True if anything was
+  /// Upstream refused `bytes`: evicts what makes contiguous room for so many in `space`. True if anything was
   /// evicted.
-  bool make_piece_upstream(Bytes bytes, const FreeSpace& space);
+  bool make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space);
   /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
   bool make_room_upstream(Bytes bytes);
   /// Gives what of the arenas is not in use back to the device: page by page while a plan is followed, which

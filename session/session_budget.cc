@@ -43,9 +43,9 @@ bool Session::make_room(Bytes bytes) {
   return state.budget.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
 }
 
-bool Session::make_piece_upstream(Bytes bytes, const FreeSpace& space) {
+bool Session::make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space) {
   State& state = *state_;
-  return !state.forked.load(std::memory_order_relaxed) && state.budget.make_piece(bytes, space);
+  return !state.forked.load(std::memory_order_relaxed) && state.budget.make_contiguous_room(bytes, space);
 }
 
 bool Session::make_room_upstream(Bytes bytes) {

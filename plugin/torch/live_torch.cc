@@ -98,7 +98,7 @@ bool LiveTorch::make_room(Bytes bytes, const Device& device) {
   return Runtime::make_room(bytes, type_of(device), index_of(device));
 }
 
-bool LiveTorch::make_piece(Bytes bytes, const Device& device, const FreeSpace& space) {
+bool LiveTorch::make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) {
   return Runtime::make_contiguous_room(bytes, type_of(device), space);
 }
 

@@ -37,7 +37,7 @@ class LiveTorch final : public TorchPort {
 
   void end_iteration() override;
   bool make_room(Bytes bytes, const Device& device) override;
-  bool make_piece(Bytes bytes, const Device& device, const FreeSpace& space) override;
+  bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) override;
   std::string explain(const Shortage& shortage, const Device& device) override;
   [[nodiscard]] RuntimeCounters counters() const override;
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override;

@@ -6,7 +6,7 @@
 
 #include "core/mix.h"
 #include "core/units.h"
-#include "recompute/choice/window.h"
+#include "recompute/choice/contiguous_room.h"
 #include "recompute/recipe/walk_down.h"
 
 namespace stowage::recompute {
@@ -157,10 +157,10 @@ std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, Pl
   return freed;
 }
 
-bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
-                          const FreeSpace& space) {
+bool Evictor::make_contiguous_room(std::uint64_t bytes, std::uint64_t smallest, Place place,
+                                   std::uint64_t now, const FreeSpace& space) {
   struct Owned {
-    Piece piece;
+    Stretch stretch;
     StorageRecord* record;
   };
   std::vector<Owned> owned;
@@ -175,13 +175,13 @@ bool Evictor::make_window(std::uint64_t bytes, std::uint64_t smallest, Place pla
         {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), cost, false}, candidate.record});
   }
   std::sort(owned.begin(), owned.end(),
-            [](const Owned& a, const Owned& b) { return a.piece.begin < b.piece.begin; });
-  std::vector<Piece> pieces;
-  for (const Owned& one : owned) pieces.push_back(one.piece);
-  const auto window = cheapest_window(pieces, bytes);
-  if (!window) return false;
+            [](const Owned& a, const Owned& b) { return a.stretch.begin < b.stretch.begin; });
+  std::vector<Stretch> stretches;
+  for (const Owned& one : owned) stretches.push_back(one.stretch);
+  const auto room = cheapest_room(stretches, bytes);
+  if (!room) return false;
   bool evicted = false;
-  for (std::size_t i = window->first; i <= window->last; ++i) {
+  for (std::size_t i = room->first; i <= room->last; ++i) {
     if (owned[i].record != nullptr) evicted = residency_.evict(*owned[i].record) || evicted;
   }
   return evicted;

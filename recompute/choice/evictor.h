@@ -27,9 +27,9 @@ class Evictor {
   /// Evicts until `bytes` were freed or nothing is left; returns what was freed. `now`: the number of the
   /// present op.
   std::uint64_t make_room(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now);
-  /// Evicts one contiguous window; see Runtime::make_contiguous_room.
-  bool make_window(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
-                   const FreeSpace& space);
+  /// Evicts one contiguous room; see Runtime::make_contiguous_room.
+  bool make_contiguous_room(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
+                            const FreeSpace& space);
   /// Evicts about half of what may be evicted, chosen by seed, op and storage.
   void evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now);
 

@@ -219,8 +219,8 @@ bool BudgetController::await_others(Bytes bytes, bool refused) noexcept {
   return false;
 }
 
-bool BudgetController::make_piece(Bytes bytes, const FreeSpace& space) noexcept {
-  if (state_.load() != State::kWatching || !torch_.make_piece(bytes, device_, space)) return false;
+bool BudgetController::make_contiguous_room(Bytes bytes, const FreeSpace& space) noexcept {
+  if (state_.load() != State::kWatching || !torch_.make_contiguous_room(bytes, device_, space)) return false;
   shortages_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

@@ -86,9 +86,9 @@ class BudgetController {
   /// The allocations alone tell that the peak so far is the job's own: a share of it is the limit from now
   /// on.
   void believe_peak();
-  /// Upstream refused `bytes` for want of one piece: evicts the cheapest neighbours in `space` that make one.
-  /// True if anything was evicted.
-  bool make_piece(Bytes bytes, const FreeSpace& space) noexcept;
+  /// Upstream refused `bytes` for want of contiguous room: evicts the cheapest neighbours in `space` that
+  /// make it. True if anything was evicted.
+  bool make_contiguous_room(Bytes bytes, const FreeSpace& space) noexcept;
   /// Upstream refused `bytes`, though they might fit as they are counted: evicts so much, or what is missing.
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;

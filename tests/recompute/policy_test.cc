@@ -1,69 +1,69 @@
-// The parts that know nothing of torch: windows in order of address, sets of neighbours, the table of
+// The parts that know nothing of torch: room in order of address, sets of neighbours, the table of
 // addresses.
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-#include "recompute/choice/window.h"
+#include "recompute/choice/contiguous_room.h"
 #include "recompute/residency/neighbours.h"
 
 namespace stowage::recompute {
 namespace {
 
 // Every pair of first and last, as slow as it is plain.
-std::optional<Window> by_enumeration(const std::vector<Piece>& pieces, std::uint64_t bytes) {
-  std::optional<Window> best;
-  for (std::size_t first = 0; first < pieces.size(); ++first) {
+std::optional<ContiguousRoom> by_enumeration(const std::vector<Stretch>& stretches, std::uint64_t bytes) {
+  std::optional<ContiguousRoom> best;
+  for (std::size_t first = 0; first < stretches.size(); ++first) {
     double cost = 0;
-    for (std::size_t last = first; last < pieces.size(); ++last) {
-      if (last > first && pieces[last].begin != pieces[last - 1].end) break;
-      cost += pieces[last].cost;
-      if (pieces[last].end - pieces[first].begin < bytes) continue;
-      if (!best || cost < best->cost) best = Window{first, last, cost};
+    for (std::size_t last = first; last < stretches.size(); ++last) {
+      if (last > first && stretches[last].begin != stretches[last - 1].end) break;
+      cost += stretches[last].cost;
+      if (stretches[last].end - stretches[first].begin < bytes) continue;
+      if (!best || cost < best->cost) best = ContiguousRoom{first, last, cost};
       break;
     }
   }
   return best;
 }
 
-TEST(CheapestWindow, AgreesWithEnumeration) {
+TEST(CheapestRoom, AgreesWithEnumeration) {
   std::mt19937 random(7);
   int found = 0;
   for (int round = 0; round < 3000; ++round) {
-    std::vector<Piece> pieces;
+    std::vector<Stretch> stretches;
     std::uintptr_t at = 512;
     const int count = 1 + static_cast<int>(random() % 12);
     for (int i = 0; i < count; ++i) {
       if (random() % 4 == 0) at += 512;  // something that stays
       const std::uintptr_t end = at + 512 * (1 + random() % 5);
       const bool free = random() % 3 == 0;
-      pieces.push_back({at, end, free ? 0.0 : static_cast<double>(1 + random() % 9), free});
+      stretches.push_back({at, end, free ? 0.0 : static_cast<double>(1 + random() % 9), free});
       at = end;
     }
     const std::uint64_t bytes = 512 * (1 + random() % 15);
-    const auto window = cheapest_window(pieces, bytes);
-    const auto expected = by_enumeration(pieces, bytes);
-    ASSERT_EQ(window.has_value(), expected.has_value());
-    if (!window) continue;
+    const auto room = cheapest_room(stretches, bytes);
+    const auto expected = by_enumeration(stretches, bytes);
+    ASSERT_EQ(room.has_value(), expected.has_value());
+    if (!room) continue;
     ++found;
-    EXPECT_EQ(window->cost, expected->cost);
+    EXPECT_EQ(room->cost, expected->cost);
     double cost = 0;
-    for (std::size_t i = window->first; i <= window->last; ++i) cost += pieces[i].cost;
-    EXPECT_EQ(window->cost, cost);
-    EXPECT_GE(pieces[window->last].end - pieces[window->first].begin, bytes);
+    for (std::size_t i = room->first; i <= room->last; ++i) cost += stretches[i].cost;
+    EXPECT_EQ(room->cost, cost);
+    EXPECT_GE(stretches[room->last].end - stretches[room->first].begin, bytes);
   }
   EXPECT_GT(found, 500);
 }
 
-TEST(CheapestWindow, FreeMemoryCostsNothing) {
-  const std::vector<Piece> pieces{{0, 1024, 5, false}, {1024, 4096, 0, true}, {4096, 5120, 1, false}};
-  const auto window = cheapest_window(pieces, 3072);
-  ASSERT_TRUE(window.has_value());
-  EXPECT_EQ(window->first, 1u);
-  EXPECT_EQ(window->last, 1u);
-  EXPECT_FALSE(cheapest_window(pieces, 6000).has_value());
-  EXPECT_FALSE(cheapest_window({}, 1).has_value());
+TEST(CheapestRoom, FreeMemoryCostsNothing) {
+  const std::vector<Stretch> stretches{{0, 1024, 5, false}, {1024, 4096, 0, true}, {4096, 5120, 1, false}};
+  const auto room = cheapest_room(stretches, 3072);
+  ASSERT_TRUE(room.has_value());
+  EXPECT_EQ(room->first, 1u);
+  EXPECT_EQ(room->last, 1u);
+  EXPECT_FALSE(cheapest_room(stretches, 6000).has_value());
+  EXPECT_FALSE(cheapest_room({}, 1).has_value());
 }
 
 TEST(NeighbourSets, KnowTheSumOfTheirMembers) {

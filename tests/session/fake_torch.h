@@ -41,7 +41,7 @@ class FakeTorch final : public TorchPort {
     ++rooms_asked;
     return searches_in_vain-- == 0;
   }
-  bool make_piece(Bytes, const Device&, const FreeSpace&) override { return false; }
+  bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
   std::string explain(const Shortage&, const Device&) override { return "nothing is left"; }
   [[nodiscard]] RuntimeCounters counters() const override {
     RuntimeCounters now = counts;

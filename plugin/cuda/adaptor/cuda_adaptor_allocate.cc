@@ -176,7 +176,7 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, Strea
 // Neighbours first: what is free next to them counts.
 bool CudaAdaptor::make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream) {
   const FreeSpace space = upstream_space(upstream_, device.index, stream, Bytes{bytes});
-  return device.session.make_piece_upstream(Bytes{bytes}, space) ||
+  return device.session.make_contiguous_room_upstream(Bytes{bytes}, space) ||
          device.session.make_room_upstream(Bytes{bytes});
 }
 
