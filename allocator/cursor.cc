@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace stowage::allocator {
 namespace {

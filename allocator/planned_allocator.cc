@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "allocator/layout.h"
+#include "allocator/layout/layout.h"
+#include "allocator/layout/spin_lock.h"
 #include "allocator/planned_allocator_state.h"
-#include "allocator/spin_lock.h"
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace stowage::allocator {
 namespace {

@@ -16,11 +16,11 @@
 #include <optional>
 #include <vector>
 
-#include "allocator/arena.h"
-#include "allocator/arena_counters.h"
-#include "allocator/layout.h"
-#include "core/check.h"
+#include "allocator/arena/arena.h"
+#include "allocator/layout/arena_counters.h"
+#include "allocator/layout/layout.h"
 #include "core/plan.h"
+#include "core/support/check.h"
 
 namespace stowage::allocator {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "allocator/cursor.h"
-#include "allocator/idle_segments.h"
+#include "allocator/layout/idle_segments.h"
+#include "allocator/layout/stream_regions.h"
 #include "allocator/planned_allocator.h"
-#include "allocator/stream_regions.h"
 
 namespace stowage::allocator {
 

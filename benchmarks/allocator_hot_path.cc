@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "allocator/fault_backend.h"
+#include "allocator/arena/fault_backend.h"
 #include "allocator/planned_allocator.h"
 #include "tests/allocator/jobs.h"
 

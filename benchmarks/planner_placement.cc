@@ -6,7 +6,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 #include "planner/lifetimes.h"
 #include "planner/placement/greedy/greedy.h"
 #include "planner/placement/replan.h"

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "tracer/period_detector.h"
-#include "tracer/recorder.h"
+#include "tracer/recorder/period_detector.h"
+#include "tracer/recorder/recorder.h"
 
 namespace {
 

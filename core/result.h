@@ -1,4 +1,5 @@
-// Expected failures as values. Programmer errors are for core/check.h; exceptions never leave a module.
+// Expected failures as values. Programmer errors are for core/support/check.h; exceptions never leave a
+// module.
 #pragma once
 
 #include <optional>

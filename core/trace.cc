@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 
 namespace stowage {
 namespace {

@@ -23,7 +23,7 @@
 #include "session/settings/notice.h"
 #include "session/settings/process_name.h"
 #include "session/settings/settings.h"
-#include "tracer/backward_pass.h"
+#include "tracer/observers/backward_pass.h"
 
 namespace stowage::plugin {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/fault_backend.h"
-#include "core/check.h"
+#include "allocator/arena/fault_backend.h"
+#include "core/support/check.h"
 
 namespace stowage::replay {
 namespace {

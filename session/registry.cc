@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/fork.h"
+#include "core/support/fork.h"
 #include "session/session.h"
 
 namespace stowage::plugin {

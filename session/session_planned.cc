@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"

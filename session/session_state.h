@@ -24,7 +24,7 @@
 #include "session/reserved/device_room.h"
 #include "session/reserved/reserved_guard.h"
 #include "session/session.h"
-#include "tracer/period_detector.h"
+#include "tracer/recorder/period_detector.h"
 
 namespace stowage::plugin {
 

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 
 namespace stowage::allocator {
 namespace {

@@ -5,7 +5,7 @@
 // Thread safety: as Backend.
 #pragma once
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 
 namespace stowage::allocator {
 

@@ -7,7 +7,7 @@
 // refuses such memory: cuda_malloc_backend.h is for its users. Thread safety: as Backend.
 #pragma once
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 
 namespace stowage::allocator {
 

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace stowage::allocator {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 
 namespace stowage::format {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "planner/schedule/arena_height.h"
-#include "planner/schedule/search.h"
-#include "planner/schedule/validator.h"
+#include "planner/schedule/model/arena_height.h"
+#include "planner/schedule/model/validator.h"
+#include "planner/schedule/search/search.h"
 
 namespace stowage::planner::schedule {
 namespace {

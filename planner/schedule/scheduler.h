@@ -13,7 +13,7 @@
 
 #include "core/result.h"
 #include "core/step_log.h"
-#include "planner/schedule/op_graph.h"
+#include "planner/schedule/model/op_graph.h"
 
 namespace stowage::planner::schedule {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/fork.h"
+#include "core/support/fork.h"
 #include "core/units.h"
 
 namespace stowage::plugin {

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <limits>
 
-#include "allocator/host_backend.h"
+#include "allocator/arena/host_backend.h"
 #include "recompute/planned.h"
 
 namespace stowage::plugin {

@@ -12,8 +12,8 @@
 #include "session/ports/device_port.h"
 #include "session/registry.h"
 #include "session/session.h"
-#include "tracer/op_observer.h"
-#include "tracer/step_observer.h"
+#include "tracer/observers/op_observer.h"
+#include "tracer/observers/step_observer.h"
 
 namespace stowage::plugin {
 namespace {

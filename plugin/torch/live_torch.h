@@ -14,7 +14,7 @@
 
 #include "session/ports/runtime_users.h"
 #include "session/ports/torch_port.h"
-#include "tracer/op_clock.h"
+#include "tracer/clocks/op_clock.h"
 
 namespace stowage::plugin {
 

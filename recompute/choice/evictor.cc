@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 #include "core/units.h"
 #include "recompute/choice/contiguous_room.h"
 #include "recompute/recipe/walk_down.h"

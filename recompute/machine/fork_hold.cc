@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include "core/fork.h"
+#include "core/support/fork.h"
 #include "recompute/machine/machine.h"
 #include "recompute/settings/environment.h"
 #include "recompute/threads/thread_state.h"

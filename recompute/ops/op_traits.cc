@@ -8,8 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/fork.h"
-#include "core/mix.h"
+#include "core/support/fork.h"
+#include "core/support/mix.h"
 
 namespace stowage::recompute {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 #include "recompute/ops/argument.h"
 #include "recompute/recipe/kind.h"
 #include "recompute/threads/seen_thread.h"

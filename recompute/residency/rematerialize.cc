@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "core/check.h"
+#include "core/support/check.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/recipe/replay.h"
 #include "recompute/residency/replay_plan.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/check.h"
+#include "core/support/check.h"
 #include "recompute/recipe/replay.h"
 #include "recompute/residency/guard_range.h"
 #include "recompute/storage/own_stream.h"

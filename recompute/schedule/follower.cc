@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 #include "recompute/ops/tensor_memory.h"
 
 namespace stowage::recompute {

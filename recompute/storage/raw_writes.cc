@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstring>
 
-#include "core/check.h"
-#include "core/mix.h"
+#include "core/support/check.h"
+#include "core/support/mix.h"
 
 namespace stowage::recompute {
 namespace {

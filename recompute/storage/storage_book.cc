@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/support/check.h"
 #include "recompute/storage/mapped_file.h"
 #include "recompute/threads/thread_state.h"
 

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/address_map.h"
+#include "core/support/address_map.h"
 #include "recompute/recipe/value.h"
 
 namespace stowage::recompute {

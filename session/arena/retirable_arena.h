@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/arena.h"
-#include "allocator/backend.h"
+#include "allocator/arena/arena.h"
+#include "allocator/arena/backend.h"
 #include "session/ports/ledger.h"
 
 namespace stowage::plugin {

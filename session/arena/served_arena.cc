@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "allocator/backend.h"
-#include "allocator/stream_regions.h"
+#include "allocator/arena/backend.h"
+#include "allocator/layout/stream_regions.h"
 
 namespace stowage::plugin {
 

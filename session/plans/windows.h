@@ -15,8 +15,8 @@ namespace stowage::plugin {
 /// Iterations of more marks than that are not looked for.
 inline constexpr std::uint32_t kMaxPeriodMarks = 8;
 
-/// A stretch of a trace from one mark's tick to another's, half-open. As in tracer/recorder.h the mark is the
-/// first event of what follows it.
+/// A stretch of a trace from one mark's tick to another's, half-open. As in tracer/recorder/recorder.h the
+/// mark is the first event of what follows it.
 struct Window {
   Tick begin{0};
   Tick end{0};

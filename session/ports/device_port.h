@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
-#include "allocator/arena.h"
-#include "allocator/arena_counters.h"
+#include "allocator/arena/arena.h"
+#include "allocator/layout/arena_counters.h"
 #include "core/trace.h"
 #include "session/ports/ledger.h"
 

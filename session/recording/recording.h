@@ -16,7 +16,7 @@
 #include "session/ports/device_port.h"
 #include "session/ports/torch_port.h"
 #include "session/settings/settings.h"
-#include "tracer/recorder.h"
+#include "tracer/recorder/recorder.h"
 
 namespace stowage::plugin {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 #include "allocator/model/caching_replay.h"
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"

@@ -1,4 +1,4 @@
-#include "allocator/arena_counters.h"
+#include "allocator/layout/arena_counters.h"
 
 #include <gtest/gtest.h>
 

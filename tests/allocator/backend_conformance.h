@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 
 namespace stowage::allocator::testing {
 

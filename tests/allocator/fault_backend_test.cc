@@ -1,6 +1,6 @@
-#include "allocator/fault_backend.h"
+#include "allocator/arena/fault_backend.h"
 
-#include "allocator/host_backend.h"
+#include "allocator/arena/host_backend.h"
 #include "tests/allocator/backend_conformance.h"
 
 namespace stowage::allocator::testing {

@@ -1,4 +1,4 @@
-#include "allocator/host_backend.h"
+#include "allocator/arena/host_backend.h"
 
 #include <cstring>
 

@@ -1,8 +1,8 @@
 // Memory of an arena that goes back to the device while its addresses stay, and comes again on demand.
 #include <gtest/gtest.h>
 
-#include "allocator/fault_backend.h"
-#include "allocator/host_backend.h"
+#include "allocator/arena/fault_backend.h"
+#include "allocator/arena/host_backend.h"
 #include "allocator/planned_allocator.h"
 
 namespace stowage::allocator {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "allocator/fault_backend.h"
+#include "allocator/arena/fault_backend.h"
 
 namespace stowage::allocator::testing {
 namespace {

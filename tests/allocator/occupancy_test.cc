@@ -1,4 +1,4 @@
-#include "allocator/occupancy.h"
+#include "allocator/layout/occupancy.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "allocator/owner_table.h"
+#include "allocator/layout/owner_table.h"
 
 namespace stowage::allocator {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "allocator/fault_backend.h"
+#include "allocator/arena/fault_backend.h"
 #include "tests/allocator/job_runner.h"
 
 namespace stowage::allocator::testing {

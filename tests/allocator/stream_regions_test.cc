@@ -1,5 +1,5 @@
 // Memory never passes from one stream to another while the arena lives.
-#include "allocator/stream_regions.h"
+#include "allocator/layout/stream_regions.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The hash map of addresses against the standard ones, with keys that collide.
-#include "core/address_map.h"
+#include "core/support/address_map.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 
 namespace stowage {
 namespace {

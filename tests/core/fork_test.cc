@@ -1,5 +1,5 @@
 // A forked child finds locks free and what they guard whole.
-#include "core/fork.h"
+#include "core/support/fork.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace stowage {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/check.h"
-#include "core/mix.h"
+#include "core/support/check.h"
+#include "core/support/mix.h"
 
 namespace stowage::planner::schedule {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include "core/mix.h"
-#include "planner/schedule/play.h"
+#include "core/support/mix.h"
+#include "planner/schedule/model/play.h"
+#include "planner/schedule/model/validator.h"
 #include "planner/schedule/scheduler.h"
-#include "planner/schedule/validator.h"
 #include "tests/planner/schedule_logs.h"
 
 namespace stowage::planner::schedule {

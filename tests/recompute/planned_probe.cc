@@ -8,8 +8,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "planner/schedule/model/validator.h"
 #include "planner/schedule/scheduler.h"
-#include "planner/schedule/validator.h"
 #include "recompute/planned.h"
 #include "recompute/recompute.h"
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/recompute.h"
 #include "recompute/settings/float_mode.h"

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/arena_counters.h"
+#include "allocator/layout/arena_counters.h"
 #include "tests/session/fake_port.h"
 #include "tests/session/fake_torch.h"
 

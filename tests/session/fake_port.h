@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "allocator/host_backend.h"
+#include "allocator/arena/host_backend.h"
 #include "session/session.h"
 
 namespace stowage::plugin {

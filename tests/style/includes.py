@@ -18,6 +18,9 @@ ALLOWED = {
 # Rooms of a folder, bottom-up: a file includes only what is in its own room or in one above it in this list. What lies in
 # no room stands on top of all of them.
 ROOMS = {
+    "allocator": ("arena", "layout", "cuda", "model"),
+    "planner/schedule": ("model", "search"),
+    "tracer": ("recorder", "clocks", "observers"),
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "machine", "call",
                   "interposer"),
@@ -35,8 +38,9 @@ FOREIGN = {
     "CUDA": (r"(cuda|cublas|cudnn|driver_types|nvrtc|vector_types|nccl)\w*\.h(pp)?$",
              ("simulator/", "allocator/cuda/", "plugin/cuda/", "library/c_abi.", "tracer/cuda/")),
     "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)",
-                       ("tracer/op_info.cc", "recompute/interposer/below_autograd.", "recompute/interposer/composites.",
-                        "recompute/interposer/interposer.cc", "recompute/interposer/kernel_keys.h",
+                       ("tracer/observers/op_info.cc", "recompute/interposer/below_autograd.",
+                        "recompute/interposer/composites.", "recompute/interposer/interposer.cc",
+                        "recompute/interposer/kernel_keys.h",
                         "recompute/ops/op_traits.cc", "recompute/ops/random_ops.cc", "recompute/recipe/replay.cc",
                         "recompute/threads/seen_thread.")),
     "CUPTI": (r"cupti", ("simulator/stand_ins/others/profiler.cc",)),

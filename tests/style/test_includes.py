@@ -29,10 +29,10 @@ def test_every_folder_inside_is_a_room_of_few_files(house):
 
 @pytest.mark.parametrize("name, header", [
     ("core/trace.cc", "planner/planner.h"),
-    ("planner/planner.cc", "allocator/arena.h"),
-    ("allocator/arena.h", "tracer/recorder.h"),
-    ("tracer/recorder.cc", "planner/planner.h"),
-    ("recompute/choice/evictor.cc", "tracer/recorder.h"),
+    ("planner/planner.cc", "allocator/arena/arena.h"),
+    ("allocator/arena/arena.h", "tracer/recorder/recorder.h"),
+    ("tracer/recorder/recorder.cc", "planner/planner.h"),
+    ("recompute/choice/evictor.cc", "tracer/recorder/recorder.h"),
     ("recompute/residency/residency.cc", "recompute/machine/machine.h"),
     ("recompute/interposer/interposer.cc", "recompute/recompute.h"),
     ("simulator/device/copy.cc", "simulator/stand_ins/api.h"),
@@ -40,7 +40,7 @@ def test_every_folder_inside_is_a_room_of_few_files(house):
     ("session/arena/served_arena.cc", "session/session.h"),
     ("planner/planner.cc", "session/session.h"),
     ("replay/main.cc", "session/session.h"),
-    ("replay/main.cc", "tracer/recorder.h"),
+    ("replay/main.cc", "tracer/recorder/recorder.h"),
     ("simulator/device/machine.cc", "core/units.h"),
     ("session/session.cc", "simulator/device/machine.h"),
     ("session/session.cc", "plugin/cpu/cpu_port.h"),
@@ -55,10 +55,10 @@ def test_every_folder_inside_is_a_room_of_few_files(house):
     ("allocator/cursor.cc", "cuda.h"),
     ("replay/main.cc", "cuda_runtime_api.h"),
     ("session/session.cc", "ATen/core/dispatch/Dispatcher.h"),
-    ("tracer/op_info.h", "ATen/core/dispatch/Dispatcher.h"),
-    ("tracer/recorder.cc", "cupti.h"),
-    ("allocator/layout.cc", "lpsolve/lp_lib.h"),
-    ("allocator/layout.cc", "oneapi/tbb/task_arena.h"),
+    ("tracer/observers/op_info.h", "ATen/core/dispatch/Dispatcher.h"),
+    ("tracer/recorder/recorder.cc", "cupti.h"),
+    ("allocator/layout/layout.cc", "lpsolve/lp_lib.h"),
+    ("allocator/layout/layout.cc", "oneapi/tbb/task_arena.h"),
     ("session/plans/plan_cache.cc", "zstd.h"),
 ])
 def test_a_planted_violation_is_found(name, header):
@@ -78,7 +78,7 @@ def test_a_planted_violation_is_found(name, header):
     ("planner/placement/refine.cc", "planner/placement/windows/window.h"),
     ("planner/placement/windows/window.cc", "planner/placement/search/search.h"),
     ("allocator/cuda/cuda_api.cc", "cuda.h"),
-    ("tracer/op_info.cc", "ATen/core/dispatch/Dispatcher.h"),
+    ("tracer/observers/op_info.cc", "ATen/core/dispatch/Dispatcher.h"),
     ("tests/core/round_trip_test.cc", "session/session.h"),
     ("core/trace.cc", "vector"),
 ])

@@ -1,5 +1,5 @@
 // The event clock on a made-up device, whose events pass when the test says so.
-#include "tracer/event_clock.h"
+#include "tracer/clocks/event_clock.h"
 
 #include <c10/util/Exception.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What an optimizer's step allocates for its state is told from its scratch.
-#include "tracer/factory_ops.h"
+#include "tracer/observers/factory_ops.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

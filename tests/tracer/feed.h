@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tracer/recorder.h"
+#include "tracer/recorder/recorder.h"
 
 namespace stowage::tracer::testing {
 

@@ -3,7 +3,7 @@
 
 #include <c10/core/Allocator.h>
 
-#include "tracer/recorder.h"
+#include "tracer/recorder/recorder.h"
 
 namespace stowage::tracer::testing {
 

@@ -1,5 +1,5 @@
 // Real torch ops on the CPU against what must be written down of them.
-#include "tracer/op_observer.h"
+#include "tracer/observers/op_observer.h"
 
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -1,5 +1,5 @@
 // Loops as the detector sees them: sequences of allocations with their live bytes.
-#include "tracer/period_detector.h"
+#include "tracer/recorder/period_detector.h"
 
 #include <gtest/gtest.h>
 

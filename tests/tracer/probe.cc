@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "tests/tracer/feeding_allocator.h"
-#include "tracer/op_observer.h"
-#include "tracer/step_observer.h"
+#include "tracer/observers/op_observer.h"
+#include "tracer/observers/step_observer.h"
 
 namespace {
 

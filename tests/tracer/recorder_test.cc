@@ -1,5 +1,5 @@
 // Every kind of event, in a snapshot; the memory bound; wrong and unknown calls; many threads at once.
-#include "tracer/recorder.h"
+#include "tracer/recorder/recorder.h"
 
 #include <gtest/gtest.h>
 

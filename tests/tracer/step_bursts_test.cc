@@ -1,5 +1,5 @@
 // Sequences of optimizer steps, and which of them end an iteration.
-#include "tracer/step_bursts.h"
+#include "tracer/observers/step_bursts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // User scopes as torch.optim opens them, and who hears of them.
-#include "tracer/step_observer.h"
+#include "tracer/observers/step_observer.h"
 
 #include <ATen/ATen.h>
 #include <ATen/SequenceNumber.h>

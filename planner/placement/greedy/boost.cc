@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 
 namespace stowage::planner::placement {
 namespace {

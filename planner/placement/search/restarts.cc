@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 
 namespace stowage::planner::placement::search {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace stowage::planner::placement::search {
 

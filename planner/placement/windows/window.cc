@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 #include "planner/placement/instance/subset.h"
 #include "planner/placement/search/search.h"
 #include "planner/placement/windows/location_ilp.h"

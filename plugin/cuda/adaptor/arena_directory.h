@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "allocator/arena.h"
+#include "allocator/arena/arena.h"
 
 namespace stowage::plugin {
 

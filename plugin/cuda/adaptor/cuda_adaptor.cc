@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "core/check.h"
+#include "core/support/check.h"
 #include "plugin/cuda/adaptor/arena_snapshot.h"
 #include "plugin/cuda/upstream/upstream_settings.h"
 #include "session/settings/notice.h"

@@ -11,8 +11,8 @@
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "plugin/cuda/adaptor/out_of_memory.h"
 #include "plugin/cuda/upstream/upstream_space.h"
-#include "tracer/factory_ops.h"
-#include "tracer/op_observer.h"
+#include "tracer/observers/factory_ops.h"
+#include "tracer/observers/op_observer.h"
 
 namespace stowage::plugin {
 namespace {

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "allocator/arena_counters.h"
+#include "allocator/layout/arena_counters.h"
 
 namespace stowage::plugin {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "allocator/backend.h"
+#include "allocator/arena/backend.h"
 #include "allocator/cuda/cuda_api.h"
 #include "allocator/cuda/cuda_malloc_backend.h"
 #include "allocator/cuda/cuda_vmm_backend.h"
@@ -19,8 +19,8 @@
 #include "plugin/cuda/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "session/settings/notice.h"
-#include "tracer/event_clock.h"
-#include "tracer/factory_ops.h"
+#include "tracer/clocks/event_clock.h"
+#include "tracer/observers/factory_ops.h"
 
 namespace stowage::plugin {
 namespace {

@@ -1,6 +1,6 @@
 #include "plugin/cuda/upstream/stream_table.h"
 
-#include "core/check.h"
+#include "core/support/check.h"
 
 namespace stowage::plugin {
 

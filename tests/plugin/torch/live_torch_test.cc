@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tests/session/fake_port.h"
-#include "tracer/op_clock.h"
-#include "tracer/recorder.h"
+#include "tracer/clocks/op_clock.h"
+#include "tracer/recorder/recorder.h"
 
 namespace stowage::plugin {
 namespace {

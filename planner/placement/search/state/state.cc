@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/mix.h"
+#include "core/support/mix.h"
 
 namespace stowage::planner::placement::search {
 namespace {

@@ -1,0 +1,42 @@
+#include "allocator/layout/stream_regions.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace stowage::allocator {
+
+// Unites [begin, end) with the regions that it overlaps; false if one of them is another stream's.
+bool StreamRegions::add(std::map<std::uint64_t, Region>& regions, std::uint64_t begin, Region region) {
+  auto at = regions.upper_bound(begin);
+  if (at != regions.begin() && std::prev(at)->second.end > begin) --at;
+  while (at != regions.end() && at->first < region.end) {
+    if (at->second.stream != region.stream) return false;
+    begin = std::min(begin, at->first);
+    region.end = std::max(region.end, at->second.end);
+    at = regions.erase(at);
+  }
+  regions.emplace(begin, region);
+  return true;
+}
+
+Status StreamRegions::admit(const std::vector<Plan>& plans) {
+  std::map<std::uint64_t, Region> united = regions_;
+  for (const Plan& plan : plans) {
+    for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+      const PlanEntry& entry = plan.entries[i];
+      for (const Offset offset : {entry.offset, entry.spare}) {
+        if (offset == kUpstream) continue;
+        if (add(united, offset.value(), {(offset + entry.rounded).value(), entry.stream.value()})) continue;
+        return Error{ErrorCode::kInvalidPlan,
+                     "entry " + std::to_string(i) +
+                         " of the plan lies where this arena serves another stream than " +
+                         std::to_string(entry.stream.value()) + ": map a new arena for it"};
+      }
+    }
+  }
+  regions_ = std::move(united);
+  return {};
+}
+
+}  // namespace stowage::allocator

@@ -1,0 +1,128 @@
+// What the recompute runtime does with memory, byte for byte, without a job: evictions, what they hold, what
+// a restore runs again, what comes back with it and how much is held meanwhile.
+//
+// It follows recompute/residency/residency.h and recompute/storage/storage_book.h: a value is made again from
+// the values below it that are not in memory; every evicted output of an op that is run again comes back;
+// leaves that evicted buffers start from are held; before a leaf is written, what starts from it comes back.
+// docs/schedule.md has the rules. Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "planner/schedule/model/op_graph.h"
+
+namespace stowage::planner::schedule {
+
+/// The end of a span that is still open when the iteration ends.
+inline constexpr std::uint64_t kOpenEnd = ~std::uint64_t{0};
+
+/// A stretch of time in which bytes are held, in ordinals of allocations.
+struct Span {
+  std::uint64_t begin = 0;
+  std::uint64_t end = kOpenEnd;
+  std::uint64_t bytes = 0;
+  bool from_before = false;
+};
+
+class Model {
+ public:
+  /// `graph` outlives the model. `spans`: where to note what is held when; may be null.
+  explicit Model(const OpGraph& graph, std::vector<Span>* spans = nullptr);
+
+  [[nodiscard]] std::uint64_t held() const { return held_; }
+  [[nodiscard]] std::uint64_t peak() const { return peak_; }
+  [[nodiscard]] std::uint64_t replays() const { return replays_; }
+  [[nodiscard]] std::uint64_t replay_ns() const { return replay_ns_; }
+  /// Values looked at since the beginning.
+  [[nodiscard]] std::uint64_t work() const { return work_; }
+  /// Evicted, and the job still has it.
+  [[nodiscard]] bool is_away(std::uint32_t buffer) const {
+    return away_[buffer] != 0 && life_[buffer] == kAlive;
+  }
+  [[nodiscard]] bool is_here(std::uint32_t buffer) const {
+    return away_[buffer] == 0 && life_[buffer] == kAlive;
+  }
+  /// In memory and readable.
+  [[nodiscard]] bool materialised(std::uint32_t value) const;
+  [[nodiscard]] bool has_recipe(std::uint32_t value) const { return recipe_[value] != 0; }
+  [[nodiscard]] bool locked(std::uint32_t buffer) const { return locks_[buffer] > 0; }
+  [[nodiscard]] std::uint32_t current(std::uint32_t buffer) const { return current_[buffer]; }
+
+  /// Cheap: alive, here, made by a recipe, not locked. evict() may still refuse.
+  [[nodiscard]] bool may_evict(std::uint32_t buffer) const;
+  /// False, and nothing changed, if the buffer's content cannot be made again from what is there.
+  bool evict(std::uint32_t buffer);
+
+  /// Ops to run again for a buffer, in order, and how often each value is used by steps to come.
+  struct Replay {
+    std::vector<std::uint32_t> steps;
+    std::unordered_map<std::uint32_t, std::uint32_t> uses;
+  };
+  /// Requires: is_away(buffer).
+  [[nodiscard]] Replay plan(std::uint32_t buffer);
+  /// Most bytes held while `replay` runs; an upper bound where leaves are let go on the way.
+  [[nodiscard]] std::uint64_t peak_of(const Replay& replay);
+  /// Brings it back if it is away. Adds the buffers that came back to `back` unless that is null.
+  void restore(std::uint32_t buffer, std::vector<std::uint32_t>* back = nullptr);
+  /// The buffers that must come back before this value's bytes change, in order of number.
+  [[nodiscard]] std::vector<std::uint32_t> dependents(std::uint32_t value) const;
+
+  /// This op is the next to begin.
+  void come_to(std::uint32_t op) { op_ = op; }
+  void birth(std::uint32_t buffer);
+  void death(std::uint32_t buffer);
+  /// An op begins: what it uses may not be evicted until it ends.
+  void lock(std::uint32_t op);
+  /// From now on nothing may be evicted that starts from `value`: its bytes are about to change.
+  void freeze(std::uint32_t value) { closing_[value] = kFrozen; }
+  /// An op is changing its bytes: nothing may read it.
+  void close(std::uint32_t value) { closing_[value] = kClosing; }
+  /// It runs. Returns what is held at most while it does.
+  std::uint64_t run(std::uint32_t op);
+  void end(std::uint32_t op);
+  /// What run() would return now.
+  [[nodiscard]] std::uint64_t need_of(std::uint32_t op) const;
+
+ private:
+  enum Life : std::uint8_t { kUnborn, kAlive, kDead };
+  enum Closing : std::uint8_t { kOpen, kFrozen, kClosing };
+  class Rerun;
+  std::size_t open_span(std::uint64_t bytes);
+  void close_span(std::size_t span);
+  void hold(std::uint32_t buffer, std::size_t span);
+  void release(std::uint32_t buffer);
+  void note_peak(std::uint64_t bytes) { peak_ = peak_ < bytes ? bytes : peak_; }
+  bool is_lost(std::uint32_t value);
+  bool settle(std::uint32_t value);
+  const std::vector<std::uint32_t>& leaves_below(std::uint32_t value);
+  bool collect_leaves(std::uint32_t value, std::vector<std::uint32_t>& leaves);
+  void release_leaves(std::uint32_t buffer);
+  void refill(std::uint32_t buffer, std::size_t span);
+
+  const OpGraph& graph_;
+  std::vector<Span>* spans_;
+  std::vector<std::uint32_t> current_;                         ///< by buffer
+  std::vector<std::uint8_t> life_;                             ///< by buffer
+  std::vector<std::uint8_t> away_;                             ///< by buffer
+  std::vector<std::uint32_t> locks_;                           ///< by buffer
+  std::vector<std::size_t> span_of_;                           ///< by buffer, while it is held
+  std::vector<std::vector<std::uint32_t>> leaves_;             ///< by buffer, while it is away
+  std::vector<std::uint8_t> recipe_, lost_, closing_, sound_;  ///< by value
+  std::vector<std::uint32_t> anchors_;                         ///< by value
+  std::vector<std::vector<std::uint32_t>> below_;              ///< by value: see leaves_below
+  std::vector<std::uint64_t> below_age_;                       ///< by value: the age that it is of
+  std::uint64_t age_ = 1;                                      ///< counts dropped recipes
+  std::uint64_t work_ = 0;
+  std::vector<std::uint64_t> stamp_of_value_, stamp_of_op_;
+  std::uint64_t stamp_ = 0;
+  std::uint32_t op_ = 0;
+  std::uint64_t clock_ = 0;
+  std::uint64_t held_ = 0;
+  std::uint64_t peak_ = 0;
+  std::uint64_t replays_ = 0;
+  std::uint64_t replay_ns_ = 0;
+};
+
+}  // namespace stowage::planner::schedule

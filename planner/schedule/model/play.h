@@ -1,0 +1,32 @@
+// Runs a list of actions through the model of the runtime: what it comes to.
+//
+// Thread safety: pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/schedule/model/model.h"
+
+namespace stowage::planner::schedule {
+
+/// One step of a schedule in terms of the graph.
+struct Step {
+  std::uint32_t op = 0;
+  ActionKind kind = ActionKind::kEvict;
+  std::uint32_t buffer = 0;
+};
+
+struct Outcome {
+  std::uint64_t peak = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t replay_ns = 0;
+  std::uint64_t refused = 0;  ///< evictions that could not be done
+  std::uint64_t work = 0;     ///< values looked at
+};
+
+/// Requires: steps are in order of op. `spans`: where to note what is held when; may be null.
+[[nodiscard]] Outcome play(const OpGraph& graph, const std::vector<Step>& steps,
+                           std::vector<Span>* spans = nullptr);
+
+}  // namespace stowage::planner::schedule

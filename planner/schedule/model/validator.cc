@@ -1,0 +1,314 @@
+#include "planner/schedule/model/validator.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stowage::planner::schedule {
+namespace {
+
+using Content = std::uint32_t;  // number of a (buffer, version)
+constexpr std::uint32_t kNothing = ~std::uint32_t{0};
+
+// Thrown and caught in this file only: the walk ends wherever a rule is broken.
+struct Broken {
+  std::string what;
+};
+
+class Walk {
+ public:
+  Walk(const StepLog& log, const Schedule& schedule, std::uint64_t budget)
+      : log_(log), schedule_(schedule), budget_(budget), buffers_(log.trace.buffers.size()) {
+    for (std::uint32_t b = 0; b < buffers_.size(); ++b) buffers_[b].now = number(b, 0);
+    for (const Value& value : log.trace.values) slots_.push_back(number(value.buffer.value(), value.version));
+    holders_.resize(homes_.size());
+    maker_.assign(homes_.size(), kNothing);
+    unsafe_.assign(homes_.size(), false);
+    changing_.assign(homes_.size(), false);
+    for (std::uint32_t op = 0; op < log.trace.ops.size(); ++op) {
+      for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
+        if (log.roles[at] == ValueRole::kMade) maker_[slots_[at]] = op;
+      }
+    }
+    for (const BufferId made : log.made) buffers_[made.value()].made = true;
+  }
+
+  Verdict go() {
+    for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
+      if (log_.trace.buffers[b].preexisting) appear(b);
+    }
+    for (const auto& [time, what] : timetable()) {
+      const auto& [order, index] = what;
+      if (order == 0) vanish(index);
+      if (order == 1) appear(index);
+      if (order == 2) finish(index);
+      if (order == 3) start(index);
+    }
+    if (next_action_ != schedule_.actions.size()) throw Broken{"an action is for an op that does not come"};
+    return verdict_;
+  }
+
+ private:
+  struct State {
+    bool made = false;   // by an op
+    bool alive = false;  // the job has it
+    bool gone = false;   // the job had it
+    bool evicted = false;
+    Content now = 0;
+    int users = 0;               // running ops
+    std::vector<Content> roots;  // what bringing it back starts from, while evicted
+  };
+
+  Content number(std::uint32_t buffer, std::uint32_t version) {
+    const auto [at, fresh] = numbers_.try_emplace({buffer, version}, static_cast<Content>(homes_.size()));
+    if (fresh) {
+      homes_.push_back(buffer);
+      first_.push_back(version == 0);
+    }
+    return at->second;
+  }
+
+  std::multimap<std::uint64_t, std::pair<int, std::uint32_t>> timetable() const {
+    std::vector<std::pair<std::uint64_t, std::pair<int, std::uint32_t>>> rows;
+    const Trace& trace = log_.trace;
+    for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
+      if (!trace.buffers[b].preexisting && !buffers_[b].made)
+        rows.push_back({trace.buffers[b].birth.value(), {1, b}});
+      if (trace.buffers[b].death != kNever) rows.push_back({trace.buffers[b].death.value(), {0, b}});
+    }
+    for (std::uint32_t op = 0; op < trace.ops.size(); ++op) {
+      rows.push_back({trace.ops[op].begin.value(), {3, op}});
+      rows.push_back({trace.ops[op].end.value(), {2, op}});
+    }
+    std::sort(rows.begin(), rows.end());
+    return {rows.begin(), rows.end()};
+  }
+
+  std::size_t inputs_at(std::uint32_t op) const { return log_.trace.ops[op].first_value; }
+  std::size_t outputs_at(std::uint32_t op) const { return inputs_at(op) + log_.trace.ops[op].input_count; }
+  std::size_t end_of(std::uint32_t op) const { return outputs_at(op) + log_.trace.ops[op].output_count; }
+  State& home(Content c) { return buffers_[homes_[c]]; }
+  const State& home(Content c) const { return buffers_[homes_[c]]; }
+  std::uint64_t size(std::uint32_t buffer) const { return log_.trace.buffers[buffer].rounded.value(); }
+  std::uint64_t fresh_bytes(std::uint32_t op) const {
+    std::uint64_t sum = 0;
+    for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
+      if (first_[slots_[at]]) sum += size(homes_[slots_[at]]);
+    }
+    return sum;
+  }
+  std::vector<Content> sources(std::uint32_t op) const {
+    std::vector<Content> found;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
+      if (log_.roles[at] == ValueRole::kRead || log_.roles[at] == ValueRole::kChanged)
+        found.push_back(slots_[at]);
+    }
+    return found;
+  }
+
+  bool lives(Content c) const {
+    return home(c).now == c && (home(c).alive || (home(c).gone && holders_[c] > 0));
+  }
+  bool readable(Content c) const { return lives(c) && !home(c).evicted && !changing_[c]; }
+
+  void at_most(std::uint64_t bytes, const std::string& where) {
+    verdict_.peak = std::max(verdict_.peak, Bytes(bytes));
+    if (bytes > budget_) throw Broken{where + ": " + std::to_string(bytes) + " bytes are held"};
+  }
+
+  void appear(std::uint32_t b) {
+    buffers_[b].alive = true;
+    held_ += size(b);
+    at_most(held_, "buffer " + std::to_string(b));
+  }
+  void vanish(std::uint32_t b) {
+    State& state = buffers_[b];
+    state.alive = false;
+    state.gone = true;
+    if (!state.evicted && holders_[state.now] == 0) held_ -= size(b);
+  }
+
+  void start(std::uint32_t op) {
+    const std::string name = "op " + std::to_string(op);
+    for (; next_action_ < schedule_.actions.size() && schedule_.actions[next_action_].op == op;
+         ++next_action_)
+      act(schedule_.actions[next_action_]);
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) ++home(slots_[at]).users;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) bring_back(homes_[slots_[at]], name);
+    std::vector<Content> written;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
+      if (log_.roles[at] != ValueRole::kChanged && log_.roles[at] != ValueRole::kReplaced) continue;
+      written.push_back(slots_[at]);
+      unsafe_[slots_[at]] = true;
+      for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
+        const std::vector<Content>& roots = buffers_[b].roots;
+        if (std::find(roots.begin(), roots.end(), slots_[at]) != roots.end()) bring_back(b, name);
+      }
+    }
+    for (const Content content : written) changing_[content] = true;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
+      if (home(slots_[at]).evicted) throw Broken{name + " reads what is not there"};
+    }
+    at_most(held_ + fresh_bytes(op) + log_.trace.ops[op].workspace.value(), name);
+  }
+
+  void finish(std::uint32_t op) {
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) --home(slots_[at]).users;
+    for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
+      State& state = home(slots_[at]);
+      if (first_[slots_[at]]) {
+        state.alive = true;
+        held_ += size(homes_[slots_[at]]);
+        continue;
+      }
+      changing_[state.now] = unsafe_[state.now] = false;
+      state.now = slots_[at];
+    }
+  }
+
+  void act(const Action& action) {
+    const std::string name = "action " + std::to_string(next_action_);
+    if (action.entry >= log_.made.size()) throw Broken{name + ": its buffer is not in the log"};
+    const std::uint32_t b = log_.made[action.entry].value();
+    State& state = buffers_[b];
+    if (action.kind == ActionKind::kRematerialize) return bring_back(b, name);
+    if (action.kind != ActionKind::kEvict) throw Broken{name + ": its kind is not one of a schedule"};
+    if (log_.stays[b] != Stay::kMayGo || action.op >= log_.pinned_from[b].value())
+      throw Broken{name + ": its buffer must stay"};
+    if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
+    if (state.users > 0) throw Broken{name + ": its buffer is in use"};
+    verdicts_.assign(homes_.size(), kUnknown);
+    if (!can_be_made(state.now) || maker_[state.now] == kNothing)
+      throw Broken{name + ": nothing can make its buffer again"};
+    std::vector<bool> seen(homes_.size(), false);
+    find_roots(state.now, seen, state.roots);
+    for (const Content root : state.roots) {
+      if (unsafe_[root]) throw Broken{name + ": what its buffer starts from is being written"};
+      ++holders_[root];
+    }
+    state.evicted = true;
+    held_ -= size(b);
+  }
+
+  // What is in memory but leads to something lost is where recomputation starts from now on.
+  bool can_be_made(Content c) {
+    if (verdicts_[c] != kUnknown) return verdicts_[c] == kYes;
+    bool all = true;
+    if (maker_[c] == kNothing) {
+      all = lives(c);
+    } else {
+      for (const Content source : sources(maker_[c])) all = all && can_be_made(source);
+      if (!all && readable(c)) {
+        maker_[c] = kNothing;
+        all = true;
+      }
+    }
+    verdicts_[c] = all ? kYes : kNo;
+    return all;
+  }
+  void find_roots(Content c, std::vector<bool>& seen, std::vector<Content>& roots) {
+    if (seen[c]) return;
+    seen[c] = true;
+    if (maker_[c] == kNothing) return roots.push_back(c);
+    for (const Content source : sources(maker_[c])) find_roots(source, seen, roots);
+  }
+
+  void list_steps(std::uint32_t op, std::vector<std::uint32_t>& steps, std::set<std::uint32_t>& seen,
+                  std::map<Content, int>& wanted) {
+    if (!seen.insert(op).second) return;
+    for (const Content source : sources(op)) {
+      if (readable(source)) continue;
+      ++wanted[source];
+      if (maker_[source] == kNothing) throw Broken{"op " + std::to_string(op) + " cannot be run again"};
+      list_steps(maker_[source], steps, seen, wanted);
+    }
+    steps.push_back(op);
+  }
+
+  void bring_back(std::uint32_t b, const std::string& name) {
+    if (!buffers_[b].evicted || !buffers_[b].alive) return;
+    std::vector<std::uint32_t> steps;
+    std::set<std::uint32_t> seen;
+    std::map<Content, int> wanted;
+    list_steps(maker_[buffers_[b].now], steps, seen, wanted);
+    std::map<Content, std::uint64_t> aside;  // made for later steps only
+    for (const std::uint32_t step : steps) run_again(step, wanted, aside, name);
+    if (buffers_[b].evicted) throw Broken{name + ": its buffer did not come back"};
+  }
+
+  void run_again(std::uint32_t op, std::map<Content, int>& wanted, std::map<Content, std::uint64_t>& aside,
+                 const std::string& name) {
+    std::uint64_t bytes =
+        held_ + fresh_bytes(op) + log_.trace.ops[op].workspace.value() + log_.replay_extra[op].value();
+    for (const auto& [made, more] : aside) bytes += more;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
+      const Content input = slots_[at];
+      const bool changed = log_.roles[at] == ValueRole::kChanged;
+      if (log_.roles[at] == ValueRole::kReplaced) bytes += size(homes_[input]);
+      if (!changed && log_.roles[at] != ValueRole::kRead) continue;
+      const bool last = wanted.contains(input) && --wanted[input] == 0;
+      if (last && aside.contains(input)) {
+        aside.erase(input);
+      } else if (changed) {
+        bytes += size(homes_[input]);
+      }
+    }
+    at_most(bytes, name);
+    ++verdict_.replays;
+    verdict_.replay_ns += log_.trace.ops[op].duration_ns;
+    for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
+      const Content out = slots_[at];
+      if (log_.roles[at] != ValueRole::kMade) continue;
+      if (home(out).evicted && home(out).alive && home(out).now == out) {
+        home(out).evicted = false;
+        held_ += size(homes_[out]);
+        let_go(home(out));
+      } else if (!readable(out) && wanted.contains(out) && wanted[out] > 0) {
+        aside[out] = size(homes_[out]);
+      }
+    }
+  }
+
+  void let_go(State& state) {
+    for (const Content root : state.roots) {
+      if (--holders_[root] == 0 && home(root).gone && home(root).now == root) held_ -= size(homes_[root]);
+    }
+    state.roots.clear();
+  }
+
+  const StepLog& log_;
+  const Schedule& schedule_;
+  const std::uint64_t budget_;
+  std::vector<State> buffers_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Content> numbers_;  // of (buffer, version)
+  std::vector<std::uint32_t> homes_;                                    // by content: its buffer
+  std::vector<bool> first_;           // by content: nothing wrote to the buffer before
+  std::vector<Content> slots_;        // by Trace::values
+  std::vector<std::uint32_t> maker_;  // by content: the op that can make it again
+  std::vector<int> holders_;          // by content: evicted buffers that start from it
+  std::vector<bool> unsafe_;          // by content: about to be written, or being written
+  std::vector<bool> changing_;        // by content: being written
+  enum Answer : std::uint8_t { kUnknown, kYes, kNo };
+  std::vector<Answer> verdicts_;
+  std::uint64_t held_ = 0;
+  std::size_t next_action_ = 0;
+  Verdict verdict_;
+};
+
+}  // namespace
+
+Result<Verdict> validate_schedule(const StepLog& log, const Schedule& schedule, Bytes budget) {
+  if (Status status = log.validate(); !status) return status.error();
+  if (schedule.signatures != log.signatures)
+    return Error{ErrorCode::kInvalidPlan, "the schedule is for other ops; make it again"};
+  try {
+    return Walk(log, schedule, budget.value()).go();
+  } catch (const Broken& broken) {
+    return Error{ErrorCode::kInvalidPlan, "the schedule breaks a rule: " + broken.what + "; make it again"};
+  }
+}
+
+}  // namespace stowage::planner::schedule

@@ -1,0 +1,102 @@
+#include "planner/schedule/search/search.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/support/mix.h"
+#include "planner/schedule/search/sweep.h"
+
+namespace stowage::planner::schedule {
+namespace {
+
+// From careful to bold; then the same with noise. No one of them is best for every job.
+constexpr std::array<Weights, 12> kWeights{{{1, 1, 1, 0, 0},
+                                            {1, 2, 1, 0, 0},
+                                            {1, 1, 0.5, 0, 0},
+                                            {0.5, 2, 1, 0, 0},
+                                            {1, 0.5, 1, 0, 0},
+                                            {0.5, 1, 1, 0, 0},
+                                            {1, 1, 0, 0, 0},
+                                            {1, 2, 0, 0, 0},
+                                            {0.5, 0.5, 2, 0, 0},
+                                            {0, 0, 1, 0, 0},
+                                            {0, 1, 0, 0, 0},
+                                            {0.25, 1, 0.25, 0, 0}}};
+constexpr std::uint64_t kReplayNs = 2000;  // what running any op again costs besides its own time
+constexpr std::uint64_t kEventWork = 20;   // steps that playing one event costs, about
+constexpr std::uint64_t kLookWork = 10;    // and looking at one value
+constexpr int kRounds = 96;                // of weights with noise, at most
+
+std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
+
+auto cost_of(const Found& found) {
+  return std::pair(found.outcome.replay_ns + kReplayNs * found.outcome.replays, found.steps.size());
+}
+
+Weights weights_at(int round, std::uint64_t seed) {
+  constexpr int kKinds = static_cast<int>(kWeights.size());
+  Weights weights = kWeights[static_cast<std::size_t>(round % kKinds)];
+  if (round < kKinds) return weights;
+  weights.noise = 0.25 * (1 + round / kKinds % 4);
+  weights.seed = mix(seed + static_cast<std::uint64_t>(round));
+  return weights;
+}
+
+std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
+                                 const Weights& weights, std::uint64_t& work) {
+  Sweep swept = sweep(graph, budget, smallest, weights);
+  work += 2 * size_of(graph) + swept.work;
+  if (swept.missing) return std::nullopt;
+  Found found{std::move(swept.steps), {}};
+  found.outcome = play(graph, found.steps);
+  work += kLookWork * found.outcome.work;
+  if (found.outcome.peak > budget || found.outcome.refused > 0) return std::nullopt;
+  return found;
+}
+
+// Leaves out one action after the other, as long as the rest still fits and costs less.
+void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits, std::uint64_t& work,
+          Found& found) {
+  for (std::size_t at = found.steps.size(); at-- > 0;) {
+    if (work >= limits.work_limit || limits.stop.stop_requested()) return;
+    Found shorter = found;
+    shorter.steps.erase(shorter.steps.begin() + static_cast<std::ptrdiff_t>(at));
+    shorter.outcome = play(graph, shorter.steps);
+    work += size_of(graph) + kLookWork * shorter.outcome.work;
+    if (shorter.outcome.peak <= budget && shorter.outcome.refused == 0 && cost_of(shorter) < cost_of(found))
+      found = std::move(shorter);
+  }
+}
+
+}  // namespace
+
+std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
+                            std::uint64_t& work) {
+  std::optional<Found> best;
+  for (int round = 0; round < kRounds; ++round) {
+    if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
+    std::optional<Found> found =
+        try_weights(graph, budget, limits.smallest, weights_at(round, limits.seed), work);
+    if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
+    if (best && best->outcome.replays == 0) break;
+  }
+  if (best) trim(graph, budget, limits, work, *best);
+  return best;
+}
+
+std::uint64_t least_budget(const OpGraph& graph, std::uint64_t low, std::uint64_t high,
+                           const SearchLimits& limits) {
+  constexpr int kHalvings = 8;
+  for (int i = 0; i < kHalvings && high - low > 1 && !limits.stop.stop_requested(); ++i) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    bool fits = false;
+    std::uint64_t work = 0;
+    for (std::size_t kind = 0; kind < kWeights.size() && !fits; ++kind)
+      fits = try_weights(graph, middle, limits.smallest, kWeights[kind], work).has_value();
+    (fits ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace stowage::planner::schedule

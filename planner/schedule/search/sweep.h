@@ -1,0 +1,36 @@
+// One walk through the iteration that evicts what is cheapest per byte and time whenever more would be held
+// than the budget allows.
+//
+// It knows the future: when a buffer is needed next, itself or because something evicted starts from it. What
+// it evicts it evicts as early as that buffer is idle. A restore that would exceed the budget evicts first,
+// and if that does not do comes back in parts. Thread safety: pure. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planner/schedule/model/play.h"
+
+namespace stowage::planner::schedule {
+
+/// How candidates are compared: least cost^cost_power / (bytes^bytes_power * gap^gap_power) goes first.
+struct Weights {
+  double cost_power = 1;
+  double bytes_power = 1;
+  double gap_power = 1;
+  double noise = 0;  ///< a score is multiplied by up to 1 + noise
+  std::uint64_t seed = 0;
+};
+
+struct Sweep {
+  std::vector<Step> steps;  ///< in order of op
+  /// Where it did not fit: how many bytes more would have done at that point. Empty: it fits.
+  std::optional<std::uint64_t> missing;
+  std::uint64_t work = 0;  ///< values looked at for scores, in steps of about 1 ns
+};
+
+[[nodiscard]] Sweep sweep(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
+                          const Weights& weights);
+
+}  // namespace stowage::planner::schedule

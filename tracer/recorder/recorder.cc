@@ -1,0 +1,154 @@
+#include "tracer/recorder/recorder.h"
+
+#include <algorithm>
+
+#include "tracer/recorder/recorder_state.h"
+
+namespace stowage::tracer {
+
+using Lock = std::lock_guard<std::mutex>;
+
+bool Recorder::State::make_room(std::uint64_t count) {
+  // The newest closed segment stays: without it, no steady state could ever be found.
+  while (stored() + count > options.max_events && segments.size() > 1) forget_oldest();
+  if (stored() + count <= options.max_events) return true;
+  dropped += count;
+  current.dropped += count;
+  return false;
+}
+
+void Recorder::State::forget_oldest() {
+  forgot = true;
+  segments.pop_front();
+  const Segment& oldest = segments.empty() ? current : segments.front();
+  buffers.forget_before(oldest.first_buffer, oldest.begin);
+  ops.forget_before(oldest.first_op, oldest.first_value);
+  marks.forget_before(oldest.first_mark);
+  if (segments.size() < 2 * std::size_t{period}) period = 0;
+}
+
+Segment Recorder::State::segment_from_here(Tick begin, std::uint64_t first_mark) const {
+  Segment segment;
+  segment.begin = begin;
+  segment.first_buffer = buffers.log().end();
+  segment.first_op = ops.log().end();
+  segment.first_value = ops.values().end();
+  segment.first_mark = first_mark;
+  return segment;
+}
+
+void Recorder::State::close_segment(MarkSource source) {
+  const Tick tick = take_tick();
+  current.end = tick;
+  current.end_buffer = buffers.log().end();
+  segments.push_back(current);
+  current = segment_from_here(tick, marks.end());
+  marks.push({tick, source});
+  while (segments.size() > 2 * std::size_t{options.max_period_marks}) forget_oldest();
+}
+
+Recorder::Recorder(TraceInfo info, RecorderOptions options)
+    : state_(std::make_unique<State>(std::move(info), options)) {}
+
+Recorder::~Recorder() = default;
+
+void Recorder::on_alloc(const void* address, Bytes bytes, Bytes rounded, StreamId stream) {
+  if (address == nullptr) return;
+  const Lock lock(state_->mutex);
+  State& state = *state_;
+  if (state.buffers.find(address) != nullptr) state.buffers.close(address, state.take_tick());
+  state.current.hash = extend_hash(state.current.hash, rounded, stream);
+  if (!state.make_room(1)) return;
+  Buffer buffer;
+  buffer.bytes = bytes;
+  buffer.rounded = rounded;
+  buffer.stream = stream;
+  buffer.thread = state.ops.thread_ordinal();
+  buffer.op = state.ops.current(buffer.thread);
+  buffer.birth = state.take_tick();
+  state.buffers.add(address, buffer);
+}
+
+void Recorder::on_free_requested(const void* address) {
+  const Lock lock(state_->mutex);
+  Buffer* buffer = state_->buffers.find(address);
+  if (buffer != nullptr && buffer->free_requested == kNever) buffer->free_requested = Tick(state_->next_tick);
+}
+
+void Recorder::on_free_completed(const void* address) { on_free(address); }
+
+void Recorder::on_free(const void* address) {
+  const Lock lock(state_->mutex);
+  if (state_->buffers.close(address, Tick(state_->next_tick))) ++state_->next_tick;
+}
+
+void Recorder::on_cross_stream_use(const void* address, StreamId stream) {
+  const Lock lock(state_->mutex);
+  Buffer* buffer = state_->buffers.find(address);
+  if (buffer != nullptr && buffer->stream != stream) buffer->cross_stream = true;
+}
+
+OpId Recorder::on_op_begin() {
+  const Lock lock(state_->mutex);
+  State& state = *state_;
+  const std::uint32_t thread = state.ops.thread_ordinal();
+  if (!state.make_room(1)) return kNoOp;
+  return state.ops.enter(thread, state.take_tick(), state.buffers.log().end());
+}
+
+void Recorder::on_op_end(OpId id, const OpRecord& record) {
+  if (id == kNoOp) return;
+  const Lock lock(state_->mutex);
+  State& state = *state_;
+  const std::uint32_t thread = state.ops.thread_ordinal();
+  if (!state.make_room(record.inputs.size() + record.outputs.size())) {
+    state.ops.leave_unrecorded(thread, id);
+    return;
+  }
+  state.ops.leave(thread, id, record, state.take_tick(), state.buffers);
+}
+
+void Recorder::set_op_duration(OpId id, std::uint64_t duration_ns) {
+  const Lock lock(state_->mutex);
+  state_->ops.set_duration(id, duration_ns);
+}
+
+bool Recorder::on_mark(MarkSource source) {
+  const Lock lock(state_->mutex);
+  State& state = *state_;
+  if (state.current.first_buffer == state.buffers.log().end() && state.current.dropped == 0) return false;
+  state.close_segment(source);
+  state.period = find_period(state.segments, state.buffers.log(), state.options.max_period_marks);
+  return true;
+}
+
+bool Recorder::steady() const { return period_marks() != 0; }
+
+std::uint32_t Recorder::period_marks() const {
+  const Lock lock(state_->mutex);
+  return state_->period;
+}
+
+void Recorder::clear() {
+  const Lock lock(state_->mutex);
+  State& state = *state_;
+  state.forgot = true;
+  state.segments.clear();
+  state.period = 0;
+  state.current = state.segment_from_here(Tick(state.next_tick), state.marks.end());
+  state.buffers.forget_before(state.current.first_buffer, state.current.begin);
+  state.ops.forget_before(state.current.first_op, state.current.first_value);
+  state.marks.forget_before(state.current.first_mark);
+}
+
+std::uint64_t Recorder::dropped() const {
+  const Lock lock(state_->mutex);
+  return state_->dropped;
+}
+
+Bytes Recorder::live() const {
+  const Lock lock(state_->mutex);
+  return Bytes(state_->buffers.live_bytes());
+}
+
+}  // namespace stowage::tracer

@@ -1,0 +1,97 @@
+// Writes down the allocations, frees, ops and marks of one device, in bounded memory. Knows nothing of torch:
+// the adaptors and tracer/observers/op_observer.h feed it.
+//
+// Thread safety: every member may be called from any thread (one mutex inside); ticks are given in order of
+// arrival.
+//
+// A window goes from one mark's tick to the next one's: the mark is the first event of what follows it. A
+// mark with no allocation since the one before says nothing about iterations and is not recorded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/trace.h"
+
+namespace stowage::tracer {
+
+struct RecorderOptions {
+  /// Windows longer than this many marks are not looked for (two optimizers make 2).
+  std::uint32_t max_period_marks = 8;
+  /// Bound on events kept. Old iterations are forgotten first; if a single one is longer, events are dropped
+  /// and counted.
+  std::uint64_t max_events = 4'000'000;
+  /// Nothing was allocated on the device before.
+  bool from_first_allocation = false;
+};
+
+/// How much of what is kept a snapshot holds: the steady windows and what followed, or all.
+enum class Extent : std::uint8_t { kSteady, kAll };
+
+/// An op as its observer saw it end. Buffers are named by any address inside them.
+struct OpRecord {
+  std::string_view name;
+  std::uint32_t flags = 0;
+  StreamId stream{0};
+  std::uint64_t duration_ns = 0;
+  struct Use {
+    const void* storage = nullptr;
+    std::uint32_t version = 0;
+    Bytes bytes{0};
+  };
+  std::span<const Use> inputs = {};
+  std::span<const Use> outputs = {};
+};
+
+class Recorder {
+ public:
+  explicit Recorder(TraceInfo info, RecorderOptions options = {});
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  void on_alloc(const void* address, Bytes bytes, Bytes rounded, StreamId stream);
+  /// The owner let go of `address`; an unknown address is one that was alive before recording began.
+  void on_free_requested(const void* address);
+  /// The memory may be used again. Called right after on_free_requested unless other streams are still using
+  /// it.
+  void on_free_completed(const void* address);
+  /// Both at once, for memory that no other stream uses.
+  void on_free(const void* address);
+  /// record_stream: `stream` uses the buffer too.
+  void on_cross_stream_use(const void* address, StreamId stream);
+  /// The calling thread enters an op: allocations until op_end belong to it. Returns its id.
+  OpId on_op_begin();
+  /// The calling thread leaves op `id`, which on_op_begin gave.
+  void on_op_end(OpId id, const OpRecord& record);
+  /// The duration of an op that ended before it was known. Ops that were forgotten are ignored.
+  void set_op_duration(OpId id, std::uint64_t duration_ns);
+  /// The end of an iteration. Looks for the steady state. False when nothing was allocated since the mark
+  /// before: such a mark does not count.
+  bool on_mark(MarkSource source);
+
+  /// True once the last windows agree: as many marks each, same allocations.
+  [[nodiscard]] bool steady() const;
+  /// Marks that a steady window holds: 1, or more for several optimizers; 0 when not steady.
+  [[nodiscard]] std::uint32_t period_marks() const;
+  /// A copy of what is known, ticks rebased to begin at 0: of the two steady windows and what followed, with
+  /// `steady` set; without a steady state, or with kAll, of all windows that are kept (with kAll only those
+  /// without lost events). O(events).
+  [[nodiscard]] Trace snapshot(Extent extent = Extent::kSteady) const;
+  /// Forgets everything but the buffers that are alive.
+  void clear();
+  /// Events lost since the beginning. A snapshot counts only those of the windows it holds.
+  [[nodiscard]] std::uint64_t dropped() const;
+  /// Rounded bytes of the buffers that were seen allocated and are not free yet.
+  [[nodiscard]] Bytes live() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stowage::tracer

@@ -1,0 +1,50 @@
+// What a Recorder holds, and the rules of forgetting. Private to the recorder's own files.
+//
+// Thread safety: `mutex` guards everything; the members below expect it held.
+#pragma once
+
+#include <deque>
+#include <mutex>
+
+#include "tracer/recorder/buffer_book.h"
+#include "tracer/recorder/op_book.h"
+#include "tracer/recorder/recorder.h"
+#include "tracer/recorder/steady.h"
+
+namespace stowage::tracer {
+
+struct Recorder::State {
+  State(TraceInfo trace_info, RecorderOptions recorder_options)
+      : info(std::move(trace_info)), options(recorder_options) {}
+
+  Tick take_tick() { return Tick(next_tick++); }
+  [[nodiscard]] std::uint64_t stored() const {
+    return buffers.log().size() + ops.log().size() + ops.values().size() + marks.size();
+  }
+  /// Makes room for `count` events by forgetting old segments; else counts them as dropped and returns false.
+  bool make_room(std::uint64_t count);
+  /// Forgets the oldest segment. Requires: there is one.
+  void forget_oldest();
+  /// Closes the current segment with a mark of `source` and begins the next.
+  void close_segment(MarkSource source);
+  /// A segment that begins here and now, with mark `first_mark` as its first event if that is there.
+  [[nodiscard]] Segment segment_from_here(Tick begin, std::uint64_t first_mark) const;
+
+  /// The index of the first segment that a snapshot of `extent` holds.
+  [[nodiscard]] std::size_t first_window(Extent extent) const;
+
+  mutable std::mutex mutex;
+  const TraceInfo info;
+  const RecorderOptions options;
+  std::uint64_t next_tick = 0;
+  BufferBook buffers;
+  OpBook ops;
+  Log<Mark> marks;
+  std::deque<Segment> segments;  // closed ones, oldest first, all of whose events are kept
+  Segment current;
+  std::uint32_t period = 0;  // marks a steady window holds; 0 when not steady
+  std::uint64_t dropped = 0;
+  bool forgot = false;  // events of the beginning are gone
+};
+
+}  // namespace stowage::tracer
