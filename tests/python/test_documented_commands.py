@@ -46,7 +46,8 @@ PACKAGES = ("sudo apt-get install g++ libtbb-dev liblpsolve55-dev libsuitesparse
 ELSEWHERE = {
     PACKAGES: "changes the system; below it is compared with what the build asks for",
     "tools/demo": BY_TOOLS, "tools/demo --quick": BY_TOOLS, "tools/gpu_check --dry": BY_TOOLS,
-    "tools/test": "runs this test", "tools/test host": "runs this test", "tools/test -k WORD": "runs this test",
+    "tools/test": "runs this test", "tools/test host": "runs this test",
+    "tools/test quick": "a part of this", "tools/test -k WORD": "runs this test",
     "tools/test --torch 2.15.0": "sets up another torch, some GB",
     "cmake --preset asan": "an hour under the sanitizer", "cmake --preset tsan": "an hour under the sanitizer",
     "cmake -S . -B build-planner -DSTOWAGE_PLANNER_ONLY=ON -DCMAKE_BUILD_TYPE=Release": BY_PACKAGE,

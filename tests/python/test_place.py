@@ -36,7 +36,7 @@ def test_a_capacity_that_is_too_small_has_its_own_status_and_is_explained(tmp_pa
 
 
 @pytest.mark.parametrize("text, complaint", [
-    ("id,lower,upper,size\na,0,5,x\n", ':2: size "x" is no whole number'),
+    ("id,lower,upper,size\na,0,5,x\n", ':2: size "x" is not a whole number'),
     ("id,lower,upper\n", ":1: there is no column size"),
     ("id,lower,upper,size,offset\na,0,5,4,0\nb,0,5,4,2\n", "fixed items overlap"),
     ("id,lower,upper,size\na,-3,5,4\n", ":2: lower -3 is negative"),
