@@ -173,7 +173,13 @@ bool Session::needs_marks() const noexcept {
          ((state.arena.exists() || state.hot.former.any()) && !state.forked.load(std::memory_order_relaxed));
 }
 
-void Session::State::fail(const Error& error) { turn_off(error.message, true); }
+void Session::State::fail(const Error& error) noexcept try {
+  turn_off(error.message, true);
+} catch (const std::exception& second) {  // nothing is left to try
+  arena.pause();
+  warn(error.message + ", and then: " + second.what() + "; the job goes on without a plan");
+  state.force(SessionState::kOff);
+}
 
 void Session::stop() {
   State& state = *state_;

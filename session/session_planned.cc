@@ -90,6 +90,7 @@ void Session::State::begin_learning() {
 
 void Session::State::plan_beside(Trace trace) {
   if (!plans.make_beside(std::move(trace))) return learner.close();  // the plans we have stay as they are
+  learner.accept();
   take_further_plan(std::chrono::milliseconds(settings.plan_wait_ms));
 }
 
@@ -132,7 +133,7 @@ void Session::State::take_lower_plan() {
   facts.add_plan(**made, /*first=*/true);
   arena.allocator().decommit_idle(Offset(height.value()));
   arena.watch_memory(true);
-  guard.restart();
+  guard.settle_anew();
   note(1, "a lower placement is used: " + std::to_string(height.value()) + " bytes");
 }
 

@@ -83,7 +83,7 @@ struct Session::State {
 
   // session.cc
   void turn_off(const std::string& reason, bool loud);
-  void fail(const Error& error);
+  void fail(const Error& error) noexcept;
   /// Runs `work` as the conductor; a failure turns the session off. Defined below.
   template <class Work>
   void conduct(Work work);
@@ -92,7 +92,7 @@ struct Session::State {
   void end_early_step();
   void part_state(bool begins);
   void leave();
-  // session_frees.cc
+  // session_entries.cc
   void tell_of_free(void* address, bool completed);
   void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
   void complete_frees();

@@ -168,6 +168,7 @@ void ServedArena::give_back_idle() {
 // Under a budget a former arena is counted by its blocks from then on, which only memory that is committed on
 // touch allows.
 bool ServedArena::part_with() {
+  shut_out();
   if (budget_.on()) {
     if (!port_.commits_on_touch() || settles()) return false;
     give_up_free_parts();

@@ -5,7 +5,8 @@
 // the budget has no room for both, the arena *settles*: it is counted bit by bit, as the job comes to use it
 // (charged_parts.h). Within an iteration or two upstream's part is gone and the arena is counted as a whole.
 //
-// Thread safety: const members and allocate_settling() from any thread; the rest is the conductor's. The hot
+// Thread safety: exists(), owner_of(), the bytes of all arenas, settling() and allocate_settling() from any
+// thread; the rest is the conductor's. The hot
 // path has bare pointers to allocators (session_hot.h), so those are kept for good.
 #pragma once
 
@@ -86,9 +87,9 @@ class ServedArena {
   void give_back();
   /// Gives idle memory of an arena back that is served from, page by page. Waits for the device.
   void give_back_idle();
-  /// Where tensors live in it: it becomes a former arena, which keeps the segments that they lie in. False,
-  /// and nothing changes: the budget forbids it, or there are too many. Requires: the device can be waited
-  /// for.
+  /// Where tensors live in it: it becomes a former arena, which keeps the segments that they lie in, and
+  /// hands nothing out any more. False, and it stays: the budget forbids it, or there are too many. Requires:
+  /// the device can be waited for.
   bool part_with();
   /// Gives back former arenas' memory that no tensor lies in. Waits for the device, but not at every mark
   /// where frees wait for other streams, which may be done soon.

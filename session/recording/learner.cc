@@ -67,7 +67,7 @@ std::optional<Trace> Learner::consider(const Trace& trace, std::uint32_t marks, 
   const Window window{begin, end, fingerprint(trace, begin, end)};
   const std::uint64_t kind = kind_of_iteration(trace, window);
   if (planned_kinds_.contains(kind) || ++seen_[kind] < kTimesSeen) return std::nullopt;
-  planned_kinds_.insert(kind);
+  offered_ = kind;
   return repeat_window(trace, window);
 }
 

@@ -33,6 +33,8 @@ class Learner {
   /// plan is being made. A trace to make a plan from, if the iteration before it was of a kind that is to get
   /// one.
   std::optional<Trace> on_iteration(bool missed, bool planning);
+  /// The plan for what on_iteration() gave last is being made: its kind of iteration needs no other.
+  void accept() { planned_kinds_.insert(offered_); }
   /// To be called after on_iteration(): stops the writing-down where it is not needed any more.
   void rest(bool missed, bool planning);
 
@@ -48,6 +50,7 @@ class Learner {
   std::uint32_t marks_in_iteration_ = 0;
   std::uint32_t diverged_marks_ = 0;             ///< marks of the last iteration if it had misses, else 0
   std::map<std::uint64_t, std::uint32_t> seen_;  ///< kind of iteration → diverging ones that were considered
+  std::uint64_t offered_ = 0;                    ///< kind of iteration that on_iteration() gave last
   std::set<std::uint64_t> planned_kinds_;        ///< those that have a plan or are getting one
 };
 

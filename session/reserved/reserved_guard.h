@@ -7,7 +7,7 @@
 // mapped, from below, and looked at after every planned iteration. Two things are forgiven: what is left of
 // the switch, and a few iterations of a kind that may yet get a plan beside the others.
 //
-// Thread safety: note_reserved(), most(), fits() and reserved_after() from any thread; the rest is the
+// Thread safety: note_reserved(), most() and the questions above it from any thread; the rest is the
 // conductor's.
 #pragma once
 
@@ -63,6 +63,8 @@ class ReservedGuard {
   /// Plans came beside the first, or went: iterations are counted anew. `old_tensors_are_gone`: nothing is
   /// left of the switch.
   void restart(bool old_tensors_are_gone = false);
+  /// Another placement of the same plan is in use: what lived before it dies first.
+  void settle_anew() { settled_iterations_ = 0; }
   /// An iteration that was all planned ended with `outside` bytes of tensors outside the arena.
   void note_lasting(Bytes outside);
 

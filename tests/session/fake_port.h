@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -40,6 +41,7 @@ class FakePort : public DevicePort {
   void part_optimizer_state(bool) override { ++parts; }
   void stay_out() override { ++outs; }
   UpstreamUse upstream_use() override {
+    if (broken) throw std::runtime_error("the device is out of order");
     const std::lock_guard lock(mutex_);
     if (!caches) return {held_, held_, Bytes(0), Bytes(0)};
     return {held_, reserved_, peak_, peak_};
@@ -87,6 +89,7 @@ class FakePort : public DevicePort {
 
   TraceInfo info;
   bool no_memory = false;
+  bool broken = false;  ///< upstream_use() throws
   bool on_touch = false;
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks
   /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -68,6 +69,7 @@ class FakeTorch final : public TorchPort {
   inline static bool guarded = false;  ///< Python's guards are there; who places them knows no object
   bool observing_ops = false;
   bool installed = false;
+  bool install_throws = false;
   RuntimeCounters counts;  ///< but for what is away
   FollowCounters follow_counts;
   std::int64_t away = 0;
@@ -82,6 +84,7 @@ class FakeTorch final : public TorchPort {
 
  private:
   Status install() {
+    if (install_throws) throw std::runtime_error("torch is out of order");
     installed = true;
     return {};
   }

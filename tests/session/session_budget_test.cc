@@ -44,6 +44,19 @@ TEST_F(SessionBudget, ThatFitsIsPlannedAndTheRuntimeIsTakenOut) {
   EXPECT_FALSE(port_.count.limited());
 }
 
+TEST_F(SessionBudget, AFailureThatNothingHelpsAgainstLeavesTheJobAlone) {
+  Session session(port_, torch_, settings("1MiB"));
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  ASSERT_EQ(session.state(), SessionState::kPlanned);
+  port_.broken = torch_.install_throws = true;
+  job.iterate();
+  port_.broken = false;
+  EXPECT_EQ(session.state(), SessionState::kOff);
+  iterate(job, 3);
+  session.stop();  // would wait for good, if the conductor had not come out of the failure
+}
+
 TEST_F(SessionBudget, WhoseArenaHasNoRoomIsHeldWithoutAPlanAndSaysWhy) {
   port_.count.take(Bytes(1'000'000));
   Session session(port_, torch_, settings("1010000"));

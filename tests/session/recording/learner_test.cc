@@ -17,6 +17,7 @@ struct LearnerTest : testing::Test, RecordedIterations {
     iterate(sizes);
     learner.on_mark();
     std::optional<Trace> trace = learner.on_iteration(missed, planning);
+    if (trace && accepts) learner.accept();
     learner.rest(missed, planning);
     return trace;
   }
@@ -25,6 +26,7 @@ struct LearnerTest : testing::Test, RecordedIterations {
   }
 
   const std::vector<std::uint64_t> kTraining{1000, 2000, 3000}, kEvaluation{5000, 6000};
+  bool accepts = true;  ///< plans are made of what is offered
   Learner learner{recording};
 };
 
@@ -49,6 +51,17 @@ TEST_F(LearnerTest, AKindHasOnePlan) {
     if (learned(kTraining, false)) ++plans;
   }
   EXPECT_EQ(plans, 1);
+}
+
+TEST_F(LearnerTest, AKindWhosePlanCouldNotBeAskedForIsOfferedAgain) {
+  accepts = false;
+  calm(3);
+  int offers = 0;
+  for (int i = 0; i < 4; ++i) {
+    learned(kEvaluation, true);
+    if (learned(kTraining, false)) ++offers;
+  }
+  EXPECT_EQ(offers, 3);
 }
 
 TEST_F(LearnerTest, TheKindThatHasThePlanIsKnown) {
