@@ -34,11 +34,6 @@ Session::State::State(SessionHot& hot_path, DevicePort& device_port, TorchPort& 
       budget(chosen.budget, device_port.ledger(), torch_port, info.device, info.device_memory,
              std::chrono::milliseconds(chosen.plan_wait_ms)),
       hot(hot_path),
-      recorder(hot.recorder),
-      forked(hot.forked),
-      watch_period(hot.watch_period),
-      history(hot.history),
-      uses(hot.uses),
       arena(hot, port, budget, settings.fault),
       guard(port, info, budget, arena, facts),
       room(port, arena, guard),
@@ -89,7 +84,7 @@ void Session::State::mark(MarkSource source) {
   if (rank(source) < rank(best_source)) return;
   if (rank(source) > rank(best_source)) {
     best_source = source;
-    watch_period.store(false, std::memory_order_relaxed);
+    hot.watch_period.store(false, std::memory_order_relaxed);
     if (now == SessionState::kPlanning || now == SessionState::kPlanned) return back_to_recording();
     if (now == SessionState::kRecording && recording.marks() > 0)
       recording.forget();  // what was marked otherwise does not mix with what comes
@@ -149,7 +144,7 @@ bool Session::expects_lasting() const noexcept {
 
 void Session::State::turn_off(const std::string& reason, bool loud) {
   arena.pause();
-  watch_period.store(false, std::memory_order_relaxed);
+  hot.watch_period.store(false, std::memory_order_relaxed);
   recording.stop();
   plans.cancel();
   const bool rescues = loud && budget.on() && state.load() != SessionState::kOff;
@@ -170,7 +165,8 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
 bool Session::needs_marks() const noexcept {
   const State& state = *state_;
   return state.state.load(std::memory_order_acquire) != SessionState::kOff ||
-         ((state.arena.exists() || state.hot.former.any()) && !state.forked.load(std::memory_order_relaxed));
+         ((state.arena.exists() || state.hot.former.any()) &&
+          !state.hot.forked.load(std::memory_order_relaxed));
 }
 
 void Session::State::fail(const Error& error) noexcept try {
@@ -183,7 +179,7 @@ void Session::State::fail(const Error& error) noexcept try {
 
 void Session::stop() {
   State& state = *state_;
-  if (state.forked.load(std::memory_order_relaxed)) return;
+  if (state.hot.forked.load(std::memory_order_relaxed)) return;
   while (state.busy.test_and_set(std::memory_order_acquire)) state.busy.wait(true);
   if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
   state.leave();
@@ -192,15 +188,15 @@ void Session::stop() {
 void Session::stop_and_wait() {
   stop();
   State& state = *state_;
-  if (!state.forked.load(std::memory_order_relaxed)) state.plans.end();
+  if (!state.hot.forked.load(std::memory_order_relaxed)) state.plans.end();
 }
 
 void Session::after_fork() noexcept {
-  state_->forked.store(true, std::memory_order_relaxed);
+  state_->hot.forked.store(true, std::memory_order_relaxed);
   state_->budget.after_fork();
-  state_->watch_period.store(false, std::memory_order_relaxed);
+  state_->hot.watch_period.store(false, std::memory_order_relaxed);
   state_->arena.after_fork();
-  state_->recorder.store(nullptr, std::memory_order_relaxed);
+  state_->hot.recorder.store(nullptr, std::memory_order_relaxed);
   state_->state.force(SessionState::kOff);
 }
 

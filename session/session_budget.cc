@@ -20,7 +20,7 @@ constexpr std::uint64_t kCalmMarks = 16;     // in a row, then the job is record
 
 void Session::guards_placed() {
   State& state = *state_;
-  if (state.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
+  if (state.hot.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
     return;  // the next mark begins it
   state.budget.begin(/*last_call=*/true);
   state.leave();
@@ -36,7 +36,7 @@ bool Session::has_budget() const { return state_->budget.on(); }
 
 bool Session::make_room(Bytes bytes) {
   State& state = *state_;
-  if (state.forked.load(std::memory_order_relaxed)) return true;
+  if (state.hot.forked.load(std::memory_order_relaxed)) return true;
   if (state.evicts_under_plan() && state.give_up_free_arena()) return true;
   if (state.budget.make_room(bytes) || state.give_up_free_arena()) return true;
   if (state.port.ledger()->missing(bytes).value() == 0) return true;
@@ -45,12 +45,12 @@ bool Session::make_room(Bytes bytes) {
 
 bool Session::make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space) {
   State& state = *state_;
-  return !state.forked.load(std::memory_order_relaxed) && state.budget.make_contiguous_room(bytes, space);
+  return !state.hot.forked.load(std::memory_order_relaxed) && state.budget.make_contiguous_room(bytes, space);
 }
 
 bool Session::make_room_upstream(Bytes bytes) {
   State& state = *state_;
-  if (state.forked.load(std::memory_order_relaxed)) return false;
+  if (state.hot.forked.load(std::memory_order_relaxed)) return false;
   if (state.budget.make_more_room(bytes)) return true;
   finish_frees();
   return state.give_up_free_arena() || state.budget.await_others(bytes, /*refused=*/true) ||

@@ -42,7 +42,7 @@ void Session::State::watch_outstayed(bool clean, Bytes reserved) {
 // Not under a budget, where the arena is counted as a whole and a schedule may follow its addresses.
 bool Session::State::may_exchange() const {
   return !budget.on() && !plans.makes_further() && !plans.makes_lower() && port.may_wait() &&
-         !uses.any_in_arena();
+         !hot.uses.any_in_arena();
 }
 
 void Session::State::exchange_arena() {

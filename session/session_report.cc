@@ -92,18 +92,18 @@ const TraceInfo& Session::info() const { return state_->info; }
 Bytes Session::arena_bytes() const { return state_->arena.committed_bytes(); }
 
 Bytes Session::arena_live_bytes() const {
-  return state_->forked.load(std::memory_order_relaxed) ? Bytes(0) : state_->arena.live_bytes();
+  return state_->hot.forked.load(std::memory_order_relaxed) ? Bytes(0) : state_->arena.live_bytes();
 }
 
 Bytes Session::peak_bytes() const {
   const allocator::PlannedAllocator* owner = state_->hot.owner.load(std::memory_order_acquire);
-  const bool readable = owner != nullptr && !state_->forked.load(std::memory_order_relaxed);
+  const bool readable = owner != nullptr && !state_->hot.forked.load(std::memory_order_relaxed);
   return readable ? owner->peak_bytes() : Bytes(0);
 }
 
 void Session::reset_peak() {
   allocator::PlannedAllocator* owner = state_->hot.owner.load(std::memory_order_acquire);
-  if (owner != nullptr && !state_->forked.load(std::memory_order_relaxed)) owner->reset_peak();
+  if (owner != nullptr && !state_->hot.forked.load(std::memory_order_relaxed)) owner->reset_peak();
 }
 
 std::string Session::report_json() const {
@@ -113,7 +113,7 @@ std::string Session::report_json() const {
   json["device_index"] = state.info.device.index;
   json["device_name"] = state.info.device_name;
   json["state"] = to_string(state.state.load());
-  if (state.forked.load()) return json.dump();
+  if (state.hot.forked.load()) return json.dump();
   const Facts facts = state.facts.all();
   json["reason"] = facts.reason;
   json["iterations"] = facts.iterations;
@@ -151,7 +151,7 @@ Status Session::save_trace(const std::string& path) const {
   const State& state = *state_;
   if (const std::shared_ptr<const Trace> trace = state.facts.trace())
     return stowage::save_trace(*trace, path);
-  if (tracer::Recorder* recorder = state.recorder.load())
+  if (tracer::Recorder* recorder = state.hot.recorder.load())
     return stowage::save_trace(recorder->snapshot(), path);
   return Error{ErrorCode::kNotFound,
                "nothing was recorded yet; enable Stowage and run some iterations first"};

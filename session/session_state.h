@@ -41,11 +41,6 @@ struct Session::State {
 
   // ---- hot path
   SessionHot& hot;
-  std::atomic<tracer::Recorder*>& recorder;
-  WatchBit& forked;
-  WatchBit& watch_period;
-  WatchBit& history;
-  StreamUses& uses;
 
   // ---- other shared data
   ServedArena arena;
@@ -145,7 +140,7 @@ struct Session::State {
 // and what is captured is no iteration of the job's.
 template <class Work>
 void Session::State::conduct(Work work) {
-  if (forked.load(std::memory_order_relaxed) || !port.may_wait()) return;
+  if (hot.forked.load(std::memory_order_relaxed) || !port.may_wait()) return;
   if (busy.test_and_set(std::memory_order_acquire)) return;
   try {
     work();
