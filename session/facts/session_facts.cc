@@ -70,25 +70,26 @@ void SessionFacts::add_plan(const Plan& plan, bool first) {
   outline.entries.clear();
   outline.inner_marks.clear();
   const std::lock_guard lock(mutex_);
-  if (first) {
-    facts_.plans.clear();
-    facts_.plan_entries.clear();
-  }
+  if (first) clear_plans();
   facts_.plans.push_back(std::move(outline));
   facts_.plan_entries.push_back(plan.entries.size());
   if (facts_.switched_at == 0) facts_.switched_at = facts_.iterations;
 }
 
-void SessionFacts::forget_plans() {
-  const std::lock_guard lock(mutex_);
+// Requires: the mutex is held.
+void SessionFacts::clear_plans() {
   facts_.plans.clear();
   facts_.plan_entries.clear();
 }
 
+void SessionFacts::forget_plans() {
+  const std::lock_guard lock(mutex_);
+  clear_plans();
+}
+
 std::uint64_t SessionFacts::count_replan() {
   const std::lock_guard lock(mutex_);
-  facts_.plans.clear();
-  facts_.plan_entries.clear();
+  clear_plans();
   return ++facts_.replans;
 }
 

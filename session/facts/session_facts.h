@@ -61,6 +61,8 @@ class SessionFacts {
   std::uint64_t count_replan();
 
  private:
+  void clear_plans();
+
   mutable std::mutex mutex_;
   Facts facts_;
 };
