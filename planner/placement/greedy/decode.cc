@@ -186,20 +186,14 @@ std::vector<std::uint32_t> sorted_order(const Instance& instance, Key key, WorkM
 
 bool place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit, WorkMeter& meter,
                     Draft& draft) {
-  if (meter.out()) {  // before memory is touched
-    draft.offsets.clear();
-    return false;
-  }
+  if (meter.out()) return ran_out(draft);  // before memory is touched
   OffsetIndex index = index_with_obstacles(instance, meter);
   begin_draft(instance, draft);
   for (std::uint32_t piece : order) {
     const Piece& p = instance.pieces[piece];
     std::uint64_t work = 1;
     const std::uint64_t offset = fit_in(instance, index, p, fit, work);
-    if (!meter.spend(work)) {
-      draft.offsets.clear();
-      return false;
-    }
+    if (!meter.spend(work)) return ran_out(draft);
     index.insert(instance, p, offset);
     settle(instance, piece, offset, draft);
   }
@@ -233,10 +227,7 @@ bool place_on_skyline(const Instance& instance, std::span<const std::uint32_t> o
 
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft) {
-  if (meter.out()) {
-    draft.offsets.clear();
-    return false;
-  }
+  if (meter.out()) return ran_out(draft);
   begin_draft(instance, draft);
   bool done = false;
   if (instance.flat()) {
@@ -246,8 +237,7 @@ bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t>
   } else {
     done = fill_gaps(instance, order, meter, draft);
   }
-  if (!done) draft.offsets.clear();
-  return done;
+  return done || ran_out(draft);
 }
 
 }  // namespace stowage::planner::placement

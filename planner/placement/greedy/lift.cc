@@ -70,10 +70,7 @@ bool lift(const Instance& instance, std::span<const std::uint64_t> were, WorkMet
   draft.height = instance.floor;
   HeightTree reached(instance.ranks, instance.floor);
   for (const std::uint32_t i : order) {
-    if (!meter.spend(8)) {
-      draft.offsets.clear();
-      return false;
-    }
+    if (!meter.spend(8)) return ran_out(draft);
     const Piece& piece = instance.pieces[i];
     const Life& life = piece.life;
     std::uint64_t below = reached.highest(life.begin, life.end);

@@ -123,17 +123,12 @@ bool place_online(const Instance& instance, WorkMeter& meter, Draft& draft) {
   for (std::uint32_t i = 0; i < instance.pieces.size(); ++i) {
     if (always(instance.pieces[i])) place(i);
   }
-  if (!meter.look_now()) {
-    draft.offsets.clear();
-    return false;
-  }
+  if (!meter.look_now()) return ran_out(draft);
   const auto birth = [](const Piece& piece) { return piece.life.begin; };
   const auto death = [](const Piece& piece) { return piece.life.end; };
   ByRank born, dying;
-  if (!list_by_rank(instance, birth, meter, born) || !list_by_rank(instance, death, meter, dying)) {
-    draft.offsets.clear();
-    return false;
-  }
+  if (!list_by_rank(instance, birth, meter, born) || !list_by_rank(instance, death, meter, dying))
+    return ran_out(draft);
   for (std::uint32_t rank = 0; rank < instance.ranks; ++rank) {
     for (std::uint32_t d = dying.first[rank]; d < dying.first[rank + 1]; ++d) {
       const std::uint32_t i = dying.pieces[d];
@@ -142,10 +137,7 @@ bool place_online(const Instance& instance, WorkMeter& meter, Draft& draft) {
     for (std::uint32_t b = born.first[rank]; b < born.first[rank + 1]; ++b) {
       if (!always(instance.pieces[born.pieces[b]])) place(born.pieces[b]);
     }
-    if (!meter.spend(1 + 50u * (born.first[rank + 1] - born.first[rank]))) {
-      draft.offsets.clear();
-      return false;
-    }
+    if (!meter.spend(1 + 50u * (born.first[rank + 1] - born.first[rank]))) return ran_out(draft);
   }
   draft.height = holes.end();
   return true;

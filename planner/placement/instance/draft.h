@@ -14,4 +14,10 @@ struct Draft {
   std::uint64_t height = 0;
 };
 
+/// The work ran out: there are no offsets. False, for the caller to return.
+inline bool ran_out(Draft& draft) {
+  draft.offsets.clear();
+  return false;
+}
+
 }  // namespace stowage::planner::placement
