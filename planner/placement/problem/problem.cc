@@ -75,12 +75,9 @@ Status check_problem(const Problem& problem) {
 
 namespace {
 
-/// (time, change) of live bytes; at one time the deaths (negative) sort before the births.
-using Changes = std::vector<std::pair<std::uint64_t, std::int64_t>>;
-
 /// Notes `bytes` more during [begin, end) of the unwrapped axis.
 void add_stretch(std::uint64_t begin, std::uint64_t end, std::int64_t bytes, std::uint64_t period,
-                 Changes& changes) {
+                 LiveChanges& changes) {
   if (period != 0 && begin >= period) {
     begin -= period;
     end -= period;
@@ -95,7 +92,7 @@ void add_stretch(std::uint64_t begin, std::uint64_t end, std::int64_t bytes, std
 
 /// The most that the changes add up to. Those of one time count together: a gap that ends where another
 /// begins is no peak. Times that lie close together are counted, others sorted.
-std::int64_t peak_of(Changes& changes) {
+std::int64_t peak_of(LiveChanges& changes) {
   constexpr std::uint64_t kSpread = 8;  // ticks for each change
   if (changes.empty()) return 0;
   std::uint64_t least = changes.front().first, most = least;
@@ -117,8 +114,8 @@ std::int64_t peak_of(Changes& changes) {
 
 }  // namespace
 
-Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
-  Changes changes;
+LiveChanges live_changes(const Problem& problem, std::uint32_t stream_class) {
+  LiveChanges changes;
   for (const Item& item : problem.items) {
     if (item.stream_class != stream_class || !occupies(item)) continue;
     add_stretch(item.birth, item.death, static_cast<std::int64_t>(item.size.value()), problem.period,
@@ -126,10 +123,15 @@ Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
   }
   for (const Gap& gap : problem.gaps) {
     const Item& item = problem.items[gap.item];
-    if (item.stream_class != stream_class || item.size.value() == 0) continue;
+    if (item.stream_class != stream_class || !occupies(item)) continue;
     const auto spared = static_cast<std::int64_t>((item.size - (gap.upper - gap.lower)).value());
     add_stretch(gap.begin, gap.end, -spared, problem.period, changes);
   }
+  return changes;
+}
+
+Bytes max_live(const Problem& problem, std::uint32_t stream_class) {
+  LiveChanges changes = live_changes(problem, stream_class);
   return Bytes(static_cast<std::uint64_t>(peak_of(changes)));
 }
 

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -87,6 +88,11 @@ inline constexpr std::uint64_t kMaxTotalBytes = std::uint64_t{1} << 62;
 /// period, a birth outside it, alignment 0, a misaligned fixed offset, gaps out of order or outside their
 /// item, or sums beyond kMaxTotalBytes. Overlapping fixed items are found by the solver, not here.
 [[nodiscard]] Status check_problem(const Problem& problem);
+
+/// (time, change) of the live bytes of one stream class within a period, in no order; at one time the deaths
+/// (negative) sort before the births.
+using LiveChanges = std::vector<std::pair<std::uint64_t, std::int64_t>>;
+[[nodiscard]] LiveChanges live_changes(const Problem& problem, std::uint32_t stream_class);
 
 /// Max over times of the live bytes of one stream class, wrapped lifetimes included. O(n log n).
 [[nodiscard]] Bytes max_live(const Problem& problem, std::uint32_t stream_class);

@@ -28,28 +28,7 @@ std::uint64_t used_at(const Problem& problem, std::size_t index, std::size_t fir
 
 /// The first time at which the class has the most live bytes: one at which an item begins, or a gap ends.
 std::uint64_t fullest_time(const Problem& problem, std::uint32_t stream_class) {
-  std::vector<std::pair<std::uint64_t, std::int64_t>> changes;
-  const auto add = [&](std::uint64_t begin, std::uint64_t end, std::int64_t bytes) {
-    const std::uint64_t period = problem.period;
-    if (period != 0 && begin >= period) {
-      begin -= period;
-      end -= period;
-    }
-    if (period != 0 && end > period) {
-      changes.insert(changes.end(), {{0, bytes}, {end - period, -bytes}});
-      end = period;
-    }
-    changes.insert(changes.end(), {{begin, bytes}, {end, -bytes}});
-  };
-  for (const Item& item : problem.items) {
-    if (item.stream_class == stream_class && occupies(item))
-      add(item.birth, item.death, static_cast<std::int64_t>(item.size.value()));
-  }
-  for (const Gap& gap : problem.gaps) {
-    const Item& item = problem.items[gap.item];
-    if (item.stream_class == stream_class && occupies(item))
-      add(gap.begin, gap.end, -static_cast<std::int64_t>((item.size - (gap.upper - gap.lower)).value()));
-  }
+  LiveChanges changes = live_changes(problem, stream_class);
   std::sort(changes.begin(), changes.end());
   std::int64_t live = 0, most = -1;
   std::uint64_t when = 0;
