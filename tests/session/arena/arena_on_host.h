@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "session/arena/served_arena.h"
+#include "session/reserved/reserved_guard.h"
 #include "tests/session/fake_port.h"
 
 namespace stowage::plugin {
@@ -44,6 +45,23 @@ struct ArenaOnHost {
   std::unique_ptr<BudgetController> budget = std::make_unique<BudgetController>(
       Budget(), nullptr, no_torch(), Device{}, Bytes(0), std::chrono::milliseconds(0));
   std::unique_ptr<ServedArena> arena = std::make_unique<ServedArena>(hot, port, *budget, Fault::kNone);
+};
+
+/// The same for a job that needs `kNeed` bytes without a plan, and a guard that knows so.
+struct GuardedArena : ArenaOnHost {
+  static constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+  static constexpr Bytes kNeed{100 * kMib};
+
+  GuardedArena() {
+    port.caches = true;
+    port.give_back(port.allocate(kNeed));
+    facts.note_before(port.upstream_use(), 0);
+    port.release_upstream_cache();
+  }
+
+  TraceInfo info;
+  SessionFacts facts;
+  ReservedGuard guard{port, info, *budget, *arena, facts};
 };
 
 }  // namespace stowage::plugin

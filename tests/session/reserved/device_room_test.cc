@@ -7,16 +7,11 @@
 namespace stowage::plugin {
 namespace {
 
-constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-constexpr std::uint64_t kSlot = 16 * kMib;
+constexpr std::uint64_t kSlot = 16 << 20;
 
-/// A job that needs 100 MiB without a plan; its plan takes 96 MiB, in six slots one beside the other.
-struct DeviceRoomTest : testing::Test, ArenaOnHost {
+/// The job's plan takes 96 MiB, in six slots one beside the other.
+struct DeviceRoomTest : testing::Test, GuardedArena {
   DeviceRoomTest() {
-    port.caches = true;
-    port.give_back(port.allocate(Bytes(100 * kMib)));
-    facts.note_before(port.upstream_use(), 0);
-    room.release_upstream();
     Plan plan;
     for (std::uint64_t i = 0; i < 6; ++i)
       plan.entries.push_back({Bytes(kSlot), kStream, Offset(i * kSlot), kUpstream});
@@ -42,9 +37,6 @@ struct DeviceRoomTest : testing::Test, ArenaOnHost {
   }
   [[nodiscard]] Bytes committed() const { return arena->allocator().committed_bytes(); }
 
-  TraceInfo info;
-  SessionFacts facts;
-  ReservedGuard guard{port, info, *budget, *arena, facts};
   DeviceRoom room{port, *arena, guard};
 };
 

@@ -8,16 +8,9 @@ namespace stowage::plugin {
 namespace {
 
 using Verdict = ReservedGuard::Verdict;
-constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
-/// A job that needs 100 MiB without a plan, 1 MiB more is tolerated.
-struct ReservedGuardTest : testing::Test, ArenaOnHost {
-  ReservedGuardTest() {
-    port.caches = true;
-    port.give_back(port.allocate(Bytes(100 * kMib)));
-    facts.note_before(port.upstream_use(), 0);
-    port.release_upstream_cache();
-  }
+/// 1 MiB more than the job needs is tolerated.
+struct ReservedGuardTest : testing::Test, GuardedArena {
   /// A plan of one block.
   void follow(std::uint64_t height) {
     Plan plan;
@@ -36,10 +29,6 @@ struct ReservedGuardTest : testing::Test, ArenaOnHost {
   void settle() {
     for (int i = 0; i < 2; ++i) EXPECT_EQ(iteration(500 * kMib), Verdict::kRelease) << "left of the switch";
   }
-
-  TraceInfo info;
-  SessionFacts facts;
-  ReservedGuard guard{port, info, *budget, *arena, facts};
 };
 
 TEST_F(ReservedGuardTest, AllowsWhatTheJobNeededAndALittleMore) {
