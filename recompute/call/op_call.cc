@@ -153,7 +153,7 @@ void OpCall::announce_writes() {
 
 // What the thrash guard counts the op with: on CUDA what its size or, without a recipe, its launch costs.
 std::uint64_t OpCall::guard_cost_ns(std::uint64_t took_ns) const {
-  if (recipe_) return recipe_->kind->cuda ? recipe_->kind->cost_ns() : took_ns;
+  if (recipe_) return recipe_->signature->cuda ? recipe_->signature->cost_ns() : took_ns;
   const bool cuda = std::any_of(uses_.begin(), uses_.end(), [](const Use& use) {
     return use.record->alive() && use.record->address->device_type() == c10::kCUDA;
   });
@@ -174,13 +174,13 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   if (recipe_) {
     std::uint64_t made_bytes = 0;
     for (const StorageRecord* const record : made_) made_bytes += record->bytes;
-    recipe_->kind->note_cost(took_ns, made_bytes);
+    recipe_->signature->note_cost(took_ns, made_bytes);
     ++machine_.counters.recorded;
   }
   if (own) machine_.window_ops_ns += guard_cost_ns(took_ns);
   renew_written();
   if (machine_.steps.on()) {
-    const std::uint64_t costs_ns = recipe_ ? recipe_->kind->cost_ns() : took_ns;
+    const std::uint64_t costs_ns = recipe_ ? recipe_->signature->cost_ns() : took_ns;
     machine_.steps.end_op(step_, costs_ns, {made_.data(), made_.size()});
   }
   if (hidden_ && below_ != Below::kOps) {

@@ -77,8 +77,8 @@ void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
     tensors.push_back({use.tensor, use.record->bytes, use.role});
   }
   if (depth_ > kDeepest) return recipe_.reset();
-  recipe_->kind = machine_.kinds.kind_of(traits_, arguments, tensors);
-  if (!recipe_->kind->environment.can_be_restored()) return recipe_.reset();
+  recipe_->signature = machine_.signatures.signature_of(traits_, arguments, tensors);
+  if (!recipe_->signature->environment.can_be_restored()) return recipe_.reset();
   if (traits_.random) note_random_state(arguments);
 }
 
@@ -89,7 +89,7 @@ void OpCall::begin_draw(c10::ArrayRef<c10::IValue> arguments) {
 }
 
 void OpCall::note_random_state(c10::ArrayRef<c10::IValue> arguments) {
-  const Replaying how = replaying_of(traits_.drawing, *traits_.handle, arguments, recipe_->kind->cuda);
+  const Replaying how = replaying_of(traits_.drawing, *traits_.handle, arguments, recipe_->signature->cuda);
   if (how == Replaying::kNeedsNoState) return;
   if (how == Replaying::kIsImpossible || !draw_.alone) return recipe_.reset();
   recipe_->random = std::make_unique<RandomState>(generator_);

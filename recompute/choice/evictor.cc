@@ -72,7 +72,7 @@ double Evictor::cost_ns(Value& value, double enough) {
   while (!waiting_.empty() && sum <= enough) {
     const Value& at = *waiting_.back();
     waiting_.pop_back();
-    sum += static_cast<double>(at.recipe->kind->cost_ns()) + kReplayNs;
+    sum += static_cast<double>(at.recipe->signature->cost_ns()) + kReplayNs;
     for (const Input& input : at.recipe->inputs) {
       Value* const below = input.value.get();
       if (below == nullptr || !below->recipe || below->stamp == stamp || Residency::materialised(*below))

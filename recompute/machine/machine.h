@@ -22,7 +22,7 @@ struct Machine {
   StorageBook book;
   Residency residency{book};
   ForeignBuffers foreign;
-  KindBook kinds;
+  SignatureBook signatures;
   DrawWatch draws;
   Evictor evictor{book, residency, foreign};
   StepWatch steps{book, residency};

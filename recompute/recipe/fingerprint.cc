@@ -10,7 +10,7 @@
 
 #include "core/support/mix.h"
 #include "recompute/ops/argument.h"
-#include "recompute/recipe/kind.h"
+#include "recompute/recipe/signature.h"
 #include "recompute/threads/seen_thread.h"
 
 namespace stowage::recompute {
@@ -85,7 +85,7 @@ void add_argument(Chains& chains, const c10::IValue& value) {
     chains.add(static_cast<std::uint64_t>(Tag::kDevice));
     return chains.add(static_cast<std::uint64_t>(device.type()), static_cast<std::uint8_t>(device.index()));
   }
-  if (value.isGenerator()) {  // its kind keeps it, so that no other has its address
+  if (value.isGenerator()) {  // its signature keeps it, so that no other has its address
     const void* const generator = value.toGenerator().unsafeGetGeneratorImpl();
     return add(chains, Tag::kGenerator, reinterpret_cast<std::uintptr_t>(generator));
   }

@@ -1,9 +1,9 @@
-// What tells one kind of calls from another: a hash of 128 bits of the op, its plain arguments, the geometry
-// of its tensors and torch's settings, all that Kind holds.
+// What tells one signature from another: a hash of 128 bits of the op, its plain arguments, the geometry
+// of its tensors and torch's settings, all that Signature holds.
 //
-// Why: at each op the kind of the call is looked up, and comparing it with the one that is found, piece by
-// piece, in memory that was last touched an iteration ago, cost more than all else. Two among a million kinds
-// share a fingerprint with a probability of about 10^-27, if its bits are as good as random.
+// Why: at each op the signature of the call is looked up, and comparing it with the one that is found, piece
+// by piece, in memory that was last touched an iteration ago, cost more than all else. Two among a million
+// signatures share a fingerprint with a probability of about 10^-27, if its bits are as good as random.
 //
 // Thread safety: pure.
 #pragma once

@@ -40,10 +40,10 @@ std::string_view plain_name(std::string_view whole) {
 bool begins_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 // The last two that it reads, of which the first is [.., m, k] and the second [.., k, n].
-double product_flops(const Kind& kind) {
+double product_flops(const Signature& signature) {
   const Geometry* left = nullptr;
   const Geometry* right = nullptr;
-  for (const Geometry& tensor : kind.tensors) {
+  for (const Geometry& tensor : signature.tensors) {
     if (tensor.role != Role::kRead) continue;
     left = right;
     right = &tensor;
@@ -62,12 +62,12 @@ double attention_flops(const Geometry& query, const Geometry& key) {
   return 4 * elements_of(query) * size_at(key, 2);
 }
 
-double flops_of(const Kind& kind, std::uint64_t made_bytes) {
-  const std::string_view name = plain_name(kind.op->name);
-  const std::vector<Geometry>& tensors = kind.tensors;
+double flops_of(const Signature& signature, std::uint64_t made_bytes) {
+  const std::string_view name = plain_name(signature.op->name);
+  const std::vector<Geometry>& tensors = signature.tensors;
   for (const std::string_view product :
        {"mm", "addmm", "bmm", "baddbmm", "addbmm", "_addmm_activation", "mv", "addmv"})
-    if (name == product) return product_flops(kind);
+    if (name == product) return product_flops(signature);
   if (tensors.size() >= 3 && name == "convolution_backward")
     return 2 * convolution_flops(elements_of(tensors[0]), tensors[2]);
   if (tensors.size() >= 2 &&
@@ -82,11 +82,11 @@ double flops_of(const Kind& kind, std::uint64_t made_bytes) {
 
 }  // namespace
 
-std::uint64_t modelled_cost_ns(const Kind& kind, std::uint64_t made_bytes) {
+std::uint64_t modelled_cost_ns(const Signature& signature, std::uint64_t made_bytes) {
   auto bytes = static_cast<double>(made_bytes);
-  for (const Geometry& tensor : kind.tensors) bytes += bytes_of(tensor);
+  for (const Geometry& tensor : signature.tensors) bytes += bytes_of(tensor);
   return kLaunchNs +
-         static_cast<std::uint64_t>(bytes / kBytesPerNs + flops_of(kind, made_bytes) / kFlopsPerNs);
+         static_cast<std::uint64_t>(bytes / kBytesPerNs + flops_of(signature, made_bytes) / kFlopsPerNs);
 }
 
 }  // namespace stowage::recompute

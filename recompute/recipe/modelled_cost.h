@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "recompute/recipe/kind.h"
+#include "recompute/recipe/signature.h"
 
 namespace stowage::recompute {
 
@@ -16,6 +16,6 @@ namespace stowage::recompute {
 constexpr std::uint64_t kLaunchNs = 5'000;
 
 /// In ns, above 0. `made_bytes`: of the storages that the op makes.
-std::uint64_t modelled_cost_ns(const Kind& kind, std::uint64_t made_bytes);
+std::uint64_t modelled_cost_ns(const Signature& signature, std::uint64_t made_bytes);
 
 }  // namespace stowage::recompute

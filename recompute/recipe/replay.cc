@@ -31,10 +31,10 @@ at::Tensor tensor_of(const Geometry& seen, const Input& input, const c10::Storag
 }
 
 // Puts the arguments on the stack in order; tensors are taken from `tensors` one after the other.
-void push_arguments(const Kind& kind, const std::vector<at::Tensor>& tensors,
+void push_arguments(const Signature& signature, const std::vector<at::Tensor>& tensors,
                     std::vector<c10::IValue>& stack) {
   std::size_t next = 0;
-  for (const Argument& argument : kind.arguments) {
+  for (const Argument& argument : signature.arguments) {
     switch (argument.kind) {
       case ArgumentKind::kPlain:
         stack.push_back(argument.plain);
@@ -92,33 +92,33 @@ c10::Storage copy_storage(const c10::Storage& source) {
 }
 
 std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::Storage>& storages) {
-  const Kind& kind = *recipe.kind;
+  const Signature& signature = *recipe.signature;
   const c10::impl::ForceDispatchKeyGuard keys(
       c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
-      all_above_kernels() | (kind.ignores_lazy_bits ? kLazyKeys : c10::DispatchKeySet()));
-  const c10::AutoGradMode grad_mode(kind.grad_mode);
-  const UnderEnvironment environment(kind.environment, kind.obeyed());
+      all_above_kernels() | (signature.ignores_lazy_bits ? kLazyKeys : c10::DispatchKeySet()));
+  const c10::AutoGradMode grad_mode(signature.grad_mode);
+  const UnderEnvironment environment(signature.environment, signature.obeyed());
   std::vector<at::Tensor> tensors;
-  for (std::size_t i = 0; i < kind.tensors.size(); ++i)
-    tensors.push_back(tensor_of(kind.tensors[i], recipe.inputs[i], storages[i]));
-  const c10::OptionalDeviceGuard device(kind.tensors.empty() ? std::optional<c10::Device>()
-                                                             : kind.tensors[0].device);
+  for (std::size_t i = 0; i < signature.tensors.size(); ++i)
+    tensors.push_back(tensor_of(signature.tensors[i], recipe.inputs[i], storages[i]));
+  const c10::OptionalDeviceGuard device(signature.tensors.empty() ? std::optional<c10::Device>()
+                                                                  : signature.tensors[0].device);
   std::vector<c10::IValue> stack;
-  push_arguments(kind, tensors, stack);
+  push_arguments(signature, tensors, stack);
   if (recipe.random) {
-    call_with(recipe.random->make_generator(), kind.op->drawing, *kind.op->handle, stack);
+    call_with(recipe.random->make_generator(), signature.op->drawing, *signature.op->handle, stack);
   } else {
-    kind.op->handle->callBoxed(&stack);
+    signature.op->handle->callBoxed(&stack);
   }
 
   std::vector<c10::Storage> made;
   for (const Output& output : recipe.outputs) {
     made.push_back(output.written ? tensors[output.index].storage() : result_at(stack, output).storage());
-    TORCH_CHECK(made.back().nbytes() == output.storage_bytes, "stowage: ", kind.op->name, " made ",
+    TORCH_CHECK(made.back().nbytes() == output.storage_bytes, "stowage: ", signature.op->name, " made ",
                 made.back().nbytes(), " bytes where it had made ", output.storage_bytes,
                 "; please report this, and run the job without a budget");
     TORCH_CHECK(
-        output.written || !is_among(made.back(), storages), "stowage: ", kind.op->name,
+        output.written || !is_among(made.back(), storages), "stowage: ", signature.op->name,
         " returned a view where it had made a tensor; please report this, and run the job without a budget");
   }
   return made;

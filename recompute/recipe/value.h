@@ -17,8 +17,8 @@
 #include <memory>
 
 #include "recompute/recipe/counted.h"
-#include "recompute/recipe/kind.h"
 #include "recompute/recipe/random_state.h"
+#include "recompute/recipe/signature.h"
 
 namespace stowage::recompute {
 
@@ -53,7 +53,7 @@ struct Value : Counted<Value> {
 /// The content of a tiny leaf on the CPU.
 using Content = std::array<std::byte, 16>;
 
-/// What a recipe reads through one of its kind's tensors.
+/// What a recipe reads through one of its signature's tensors.
 struct Input {
   Ref<Value> value;                   ///< null: overwritten, or captured
   std::unique_ptr<Content> captured;  ///< a tiny leaf's content
@@ -70,8 +70,8 @@ struct Output {
 
 /// How an op ran: enough to run it again with the same bits.
 struct Recipe : Counted<Recipe> {
-  Ref<Kind> kind;
-  c10::SmallVector<Input, 3> inputs;  ///< one for each of the kind's tensors
+  Ref<Signature> signature;
+  c10::SmallVector<Input, 3> inputs;  ///< one for each of the signature's tensors
   c10::SmallVector<Output, 2> outputs;
   std::unique_ptr<RandomState> random;  ///< before the op; null for an op that draws nothing
   std::uint64_t stamp = 0;              ///< of the latest plan that it is in

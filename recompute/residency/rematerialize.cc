@@ -41,7 +41,7 @@ Residency::Plan Residency::plan_for(Value& target) {
     if (!input || materialised(*input)) continue;
     ++plan.uses[input.get()];
     TORCH_CHECK(
-        input->recipe, "stowage: an input of ", frame.recipe->kind->op->name,
+        input->recipe, "stowage: an input of ", frame.recipe->signature->op->name,
         " that a recomputation starts from is lost; please report this, and run the job without a budget");
     if (input->recipe->stamp == stamp) continue;
     input->recipe->stamp = stamp;
@@ -87,7 +87,7 @@ c10::Storage Residency::input_of(Plan& plan, const Input& input, const Geometry&
 
 // An op may read and write one storage through several views (`y[1:] = y[:-1]`): those see one storage again.
 std::vector<c10::Storage> Residency::inputs_of(Plan& plan, const Recipe& recipe) {
-  const auto& tensors = recipe.kind->tensors;
+  const auto& tensors = recipe.signature->tensors;
   std::vector<c10::Storage> inputs(recipe.inputs.size());
   const auto is_written = [](const Geometry& one) { return one.role == Role::kWritten; };
   if (std::any_of(tensors.begin(), tensors.end(), is_written)) {
@@ -111,7 +111,7 @@ void Residency::fetch_for_writing(Plan& plan, const Recipe& recipe, std::size_t 
   }
   const auto uses = plan.uses.find(value.get());
   if (uses != plan.uses.end()) uses->second -= static_cast<std::uint32_t>(others.size());
-  inputs[at] = input_of(plan, recipe.inputs[at], recipe.kind->tensors[at]);
+  inputs[at] = input_of(plan, recipe.inputs[at], recipe.signature->tensors[at]);
   for (const std::size_t other : others) inputs[other] = inputs[at];
 }
 
@@ -141,7 +141,7 @@ void Residency::run(Plan& plan, std::size_t step) {
   std::vector<c10::Storage> made = replay(recipe, inputs);
   const std::uint64_t took_ns = now_ns() - begin;
   counts_.replay_ns += took_ns;
-  counts_.replay_cost_ns += recipe.kind->cuda ? recipe.kind->cost_ns() : took_ns;
+  counts_.replay_cost_ns += recipe.signature->cuda ? recipe.signature->cost_ns() : took_ns;
   ++counts_.replays;
   inputs.clear();
   deliver(plan, recipe, made);
@@ -170,7 +170,7 @@ void Residency::refill(StorageRecord& record, c10::Storage& made) {
   ++counts_.restores;
   count_away(record.bytes, false);
   Value& value = *record.current;
-  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->kind->cost_ns());
+  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->signature->cost_ns());
   value.cost_set = -1;
   StorageBook::release_leaves(record);
 }

@@ -81,7 +81,7 @@ void Residency::join_neighbours(Value& value) {
   constexpr std::size_t kManySets = 1u << 20;
   if (neighbours_.size() > kManySets) neighbours_.clear();
   const auto start_set = [this](Value& alone) {
-    alone.cost_set = neighbours_.make(alone.recipe->kind->cost_ns());
+    alone.cost_set = neighbours_.make(alone.recipe->signature->cost_ns());
     alone.cost_generation = neighbours_.generation();
   };
   start_set(value);

@@ -39,7 +39,7 @@ void Residency::keep_spare(Value& value, const c10::Storage& storage, std::uint6
   if (value.kept || value.anchors > 0 || !value.recipe || !storage.device().is_cpu()) return;
   value.kept = true;
   value.anchor = storage;
-  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->kind->cost_ns());
+  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->signature->cost_ns());
   value.cost_set = -1;
   spares_.push_back({Ref<Value>(&value), last_use, storage.nbytes()});
 }

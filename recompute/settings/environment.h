@@ -1,5 +1,5 @@
-// Torch's and the processor's settings that decide which bits an op gives. A kind of calls names those that
-// its calls run under, and they hold again while one of them runs again, whatever the job has set since.
+// Torch's and the processor's settings that decide which bits an op gives. A signature names those that its
+// calls run under, and they hold again while one of them runs again, whatever the job has set since.
 //
 // How exact float32 products are is a setting of its own for convolutions, recurrent layers and all other
 // products, on the CPU (oneDNN) and on CUDA (cuBLAS, cuDNN). An op obeys one of these at most; only that one

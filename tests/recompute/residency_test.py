@@ -244,7 +244,7 @@ def test_a_write_by_a_thread_that_joined_is_seen():
 
 
 def test_calls_that_differ_in_little_come_back_each_as_it_was():
-    """Plain arguments, lists of them, types, strides, offsets and aliases all belong to the kind of a call."""
+    """Plain arguments, lists of them, types, strides, offsets and aliases all belong to the signature of a call."""
     x = data(8, 8).exp()
     half = x.to(torch.bfloat16)
     calls = [

@@ -1,4 +1,4 @@
-#include "recompute/recipe/kind.h"
+#include "recompute/recipe/signature.h"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -47,9 +47,9 @@ Geometry geometry_of(const Seen& seen) {
 
 }  // namespace
 
-Obeyed Kind::obeyed() const { return {op->products, cuda}; }
+Obeyed Signature::obeyed() const { return {op->products, cuda}; }
 
-void Kind::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
+void Signature::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
   if (cuda) {
     if (calls_++ == 0) cost_ns_ = modelled_cost_ns(*this, made_bytes);
     return;
@@ -62,15 +62,15 @@ void Kind::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
   cost_ns_ = least_ns_ >> steps << steps;
 }
 
-Ref<Kind> KindBook::kind_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
-                            c10::ArrayRef<Seen> tensors) {
+Ref<Signature> SignatureBook::signature_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
+                                           c10::ArrayRef<Seen> tensors) {
   const bool cuda =
       std::any_of(tensors.begin(), tensors.end(), [](const Seen& seen) { return seen.tensor->is_cuda(); });
   const Environment environment = Environment::present({op.products, cuda});
   const Fingerprint fingerprint = fingerprint_of(op, arguments, tensors, environment);
   Slot& slot = slot_of(fingerprint);
-  if (slot.kind) return slot.kind;
-  Ref<Kind> made(new Kind);
+  if (slot.signature) return slot.signature;
+  Ref<Signature> made(new Signature);
   made->op = &op;
   made->environment = environment;
   made->grad_mode = c10::GradMode::is_enabled();
@@ -84,19 +84,19 @@ Ref<Kind> KindBook::kind_of(const OpTraits& op, c10::ArrayRef<c10::IValue> argum
 }
 
 // The one with this fingerprint, or the free one where it belongs.
-KindBook::Slot& KindBook::slot_of(const Fingerprint& fingerprint) {
+SignatureBook::Slot& SignatureBook::slot_of(const Fingerprint& fingerprint) {
   std::size_t at = fingerprint.low & (slots_.size() - 1);
-  while (slots_[at].kind && slots_[at].fingerprint != fingerprint) at = (at + 1) & (slots_.size() - 1);
+  while (slots_[at].signature && slots_[at].fingerprint != fingerprint) at = (at + 1) & (slots_.size() - 1);
   return slots_[at];
 }
 
-// A small table grows; from a large one the kinds go that no recipe names.
-void KindBook::make_space() {
+// A small table grows; from a large one the signatures go that no recipe names.
+void SignatureBook::make_space() {
   constexpr std::size_t kLarge = 16384;
   std::size_t slots = slots_.size();
   std::vector<Slot> kept;
   for (Slot& slot : slots_) {
-    if (slot.kind && (slots < kLarge || !slot.kind.alone())) kept.push_back(std::move(slot));
+    if (slot.signature && (slots < kLarge || !slot.signature.alone())) kept.push_back(std::move(slot));
   }
   if (kept.size() * 4 > slots) slots *= 2;
   slots_ = std::vector<Slot>(slots);

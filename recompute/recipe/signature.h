@@ -1,12 +1,12 @@
-// Kinds of calls: an op with its plain arguments and the geometry of its tensors. A job's iterations repeat
-// the same few hundred kinds, so that each is written down once and recipes only name it. Kinds are told
-// apart by their fingerprints alone (fingerprint.h).
+// The signature of a call: an op with its plain arguments and the geometry of its tensors. A job's iterations
+// repeat the same few hundred signatures, so that each is written down once and recipes only name it.
+// Signatures are told apart by their fingerprints alone (fingerprint.h).
 //
-// A kind also knows what its calls cost. On the CPU the figure is measured in the first few calls and then
-// stays, so that what is chosen by it is the same in every steady iteration; on CUDA it is computed from
+// A signature also knows what its calls cost. On the CPU the figure is measured in the first few calls and
+// then stays, so that what is chosen by it is the same in every steady iteration; on CUDA it is computed from
 // sizes (modelled_cost.h).
 //
-// Thread safety: none; the runtime's lock guards it. Invariants: a kind in the book never changes, but for
+// Thread safety: none; the runtime's lock guards it. Invariants: a signature in the book never changes, but
 // its cost.
 #pragma once
 
@@ -59,7 +59,7 @@ struct Argument {
   std::vector<bool> present;
 };
 
-struct Kind : Counted<Kind> {
+struct Signature : Counted<Signature> {
   const OpTraits* op = nullptr;
   std::vector<Argument> arguments;
   std::vector<Geometry> tensors;
@@ -89,18 +89,19 @@ struct Seen {
   Role role;
 };
 
-/// The kinds that there are.
-class KindBook {
+/// The signatures that there are.
+class SignatureBook {
  public:
-  /// The kind of a call. `tensors`: those among `arguments`, in order. Every other argument is plain (see
-  /// OpCall).
-  Ref<Kind> kind_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments, c10::ArrayRef<Seen> tensors);
+  /// The signature of a call. `tensors`: those among `arguments`, in order. Every other argument is plain
+  /// (see OpCall).
+  Ref<Signature> signature_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
+                              c10::ArrayRef<Seen> tensors);
   [[nodiscard]] std::size_t size() const { return used_; }
 
  private:
   struct Slot {
     Fingerprint fingerprint;
-    Ref<Kind> kind;
+    Ref<Signature> signature;
   };
   Slot& slot_of(const Fingerprint& fingerprint);
   void make_space();
