@@ -22,6 +22,10 @@ struct RuntimeCounters {
   std::uint64_t search_ns = 0;  ///< choosing what to evict
   std::uint64_t rooms = 0;      ///< times that something was freed because room was asked for
   std::uint64_t refusals = 0;   ///< times that nothing was
+  std::uint64_t verified = 0;   ///< recipes that were replayed at once and compared
+  std::uint64_t compared = 0;   ///< restored storages that were compared with what was evicted
+  std::uint64_t wrong = 0;      ///< of all these, those that differed
+  std::uint64_t choices = 0;    ///< of forced evictions, carried out or not
   Bytes evicted{0};             ///< at present
   Bytes evicted_total{0};       ///< ever
 
@@ -36,6 +40,10 @@ struct RuntimeCounters {
     a.search_ns += b.search_ns;
     a.rooms += b.rooms;
     a.refusals += b.refusals;
+    a.verified += b.verified;
+    a.compared += b.compared;
+    a.wrong += b.wrong;
+    a.choices += b.choices;
     a.evicted += b.evicted;
     a.evicted_total += b.evicted_total;
     return a;

@@ -78,9 +78,10 @@ Status Runtime::install(const Options& options) {
   if (!all.on.load()) {
     all.counters = {};
     all.residency.reset_counts();
+    all.findings.reset();
+    all.restores.reset();
   }
-  all.options = options;
-  all.residency.set_poison(options.poison);
+  all.set_options(options);
   all.on.store(true);
   take_part(true);
   watch_threads(!all.joins_expected);
@@ -182,6 +183,9 @@ RuntimeCounters Runtime::counters() {
   counters.restores = counts.restores;
   counters.replays = counts.replays;
   counters.replay_ns = counts.replay_ns;
+  counters.compared = all.restores.checked();
+  counters.wrong = all.findings.wrong();
+  counters.choices = all.forced.choices();
   counters.evicted = Bytes(counts.evicted_bytes);
   counters.evicted_total = Bytes(counts.evicted_total);
   return counters;

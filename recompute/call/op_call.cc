@@ -45,6 +45,8 @@ void OpCall::unlock() {
 }
 
 void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
+  if (machine_.asks_source.load(std::memory_order_relaxed))
+    source_ = std::make_shared<const SourceLine>(SourceLine::here());
   std::unique_lock<std::recursive_mutex> lock(machine_.mutex);
   ++machine_.op_number;
   ++machine_.counters.ops;
@@ -56,9 +58,8 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
     lock.lock();
   }
   if (machine_.steps.records()) note_begin();
-  const Options& options = machine_.options;
-  if (options.forced_every > 0 && machine_.op_number % options.forced_every == 0)
-    machine_.evictor.evict_some(options.forced_seed, options.smallest.value(), machine_.op_number);
+  if (machine_.options.verify) begin_check();
+  machine_.forced.before_op();
   begun_ = true;
   count_running(1);
   thread_.op_bytes = 0;
@@ -162,7 +163,14 @@ std::uint64_t OpCall::guard_cost_ns(std::uint64_t took_ns) const {
 
 void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   const std::uint64_t took_ns = now_ns() - started_ns_;
-  const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
+  {
+    const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
+    finish(results, took_ns);
+  }
+  machine_.findings.tell_all();
+}
+
+void OpCall::finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns) {
   ended_ = true;
   count_running(-1);
   thread_.op_bytes = 0;
@@ -186,6 +194,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
   if (hidden_ && below_ != Below::kOps) {
     for (const Use& use : uses_) use.record->pinned = true;
   }
+  end_check(results);
   recipe_.reset();  // under the lock
   unlock();
   if (thread_.replaying == 0) machine_.tick(made_.size());

@@ -8,7 +8,7 @@
 // A call that is destroyed before end() failed: what it was to write has unknown content.
 //
 // Beside op_call.cc: op_arguments.cc (what a call reads and writes), op_recipe.cc (how what it makes can be
-// made again), op_results.cc (what it has made).
+// made again), op_results.cc (what it has made), op_check.cc (STOWAGE_VERIFY).
 //
 // Thread safety: one thread per call; begin() and end() take the runtime's lock.
 #pragma once
@@ -22,6 +22,7 @@
 #include "recompute/machine/machine.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/threads/thread_state.h"
+#include "recompute/verify/recipe_check.h"
 
 namespace stowage::recompute {
 
@@ -83,6 +84,9 @@ class OpCall {
   Ref<Value> new_value(bool written, std::uint32_t index, std::int32_t element, std::uint64_t bytes);
   [[nodiscard]] bool is_used(const StorageRecord* record) const;
   void note_begin();
+  void begin_check();
+  void end_check(c10::ArrayRef<c10::IValue> results);
+  void finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns);
   void unlock();
 
   Machine& machine_;
@@ -101,6 +105,8 @@ class OpCall {
   std::uint32_t depth_ = 0;
   std::uint64_t started_ns_ = 0;
   StepWatch::Call step_;
+  std::shared_ptr<const SourceLine> source_;
+  RecipeCheck check_;
 };
 
 }  // namespace stowage::recompute

@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/support/mix.h"
 #include "core/units.h"
 #include "recompute/choice/contiguous_room.h"
 #include "recompute/recipe/walk_down.h"
@@ -185,16 +184,6 @@ bool Evictor::make_contiguous_room(std::uint64_t bytes, std::uint64_t smallest, 
     if (owned[i].record != nullptr) evicted = residency_.evict(*owned[i].record) || evicted;
   }
   return evicted;
-}
-
-void Evictor::evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now) {
-  std::vector<StorageRecord*> found;
-  book_.for_each([&](StorageRecord& record) {
-    if (record.bytes >= smallest && Residency::may_evict(record)) found.push_back(&record);
-  });
-  for (StorageRecord* record : found) {
-    if ((mix(seed + mix(now * kGoldenGamma + record->serial)) & 1) != 0) residency_.evict(*record);
-  }
 }
 
 }  // namespace stowage::recompute

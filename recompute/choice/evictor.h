@@ -1,4 +1,4 @@
-// Chooses what to evict where room is made: its scores, and the forced evictions of tests.
+// Chooses what to evict where room is made, by scores.
 //
 // The score is DTR's h = cost / (bytes * staleness), over all storages that may be evicted: no sampling, so
 // that a limit is hard. Least is evicted first. The cost is that of every op that would have to run, those of
@@ -30,8 +30,6 @@ class Evictor {
   /// Evicts one contiguous room; see Runtime::make_contiguous_room.
   bool make_contiguous_room(std::uint64_t bytes, std::uint64_t smallest, Place place, std::uint64_t now,
                             const FreeSpace& space);
-  /// Evicts about half of what may be evicted, chosen by seed, op and storage.
-  void evict_some(std::uint64_t seed, std::uint64_t smallest, std::uint64_t now);
 
  private:
   /// A storage, a spare result or a buffer of other code.

@@ -1,5 +1,7 @@
 #include "recompute/machine/machine.h"
 
+#include "recompute/recipe/replay.h"
+
 namespace stowage::recompute {
 namespace {
 
@@ -7,6 +9,16 @@ constexpr std::uint64_t kSweepEvery = 2048;             // ops
 constexpr std::uint64_t kGuardFloorNs = 2'000'000'000;  // recomputation below this is never thrashing
 
 }  // namespace
+
+void Machine::set_options(const Options& wanted) {
+  options = wanted;
+  residency.set_poison(wanted.poison);
+  residency.set_watch(wanted.verify ? &restores : nullptr);
+  findings.tell_with(wanted.tell);
+  forced.begin(wanted.forced);
+  asks_source.store(wanted.verify || wanted.forced.tells);
+  spoil_recipes_of(wanted.wrong_recipe);
+}
 
 bool Machine::thrashes() const {
   const std::uint64_t replay_ns = residency.counts().replay_cost_ns - window_replay_ns;

@@ -13,6 +13,9 @@
 #include "recompute/schedule/step_watch.h"
 #include "recompute/storage/storage_book.h"
 #include "recompute/threads/draw_watch.h"
+#include "recompute/verify/findings.h"
+#include "recompute/verify/forced_evictions.h"
+#include "recompute/verify/restore_check.h"
 
 namespace stowage::recompute {
 
@@ -26,16 +29,22 @@ struct Machine {
   DrawWatch draws;
   Evictor evictor{book, residency, foreign};
   StepWatch steps{book, residency};
+  Findings findings;
+  ForcedEvictions forced{book, residency, findings};
+  RestoreCheck restores{findings};
   RuntimeCounters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
-  std::uint64_t iteration_began = 0;   ///< number of its first op
-  std::uint64_t window_began = 0;      ///< number of an op
-  std::uint64_t window_ops_ns = 0;     ///< for the thrash guard: since its window began; modelled on CUDA
-  std::uint64_t window_replay_ns = 0;  ///< replay_cost_ns when the window began
-  int running_ops = 0;                 ///< of all threads: calls whose ops run
-  bool joins_expected = false;         ///< no thread needs to be looked out for
+  std::uint64_t iteration_began = 0;     ///< number of its first op
+  std::uint64_t window_began = 0;        ///< number of an op
+  std::uint64_t window_ops_ns = 0;       ///< for the thrash guard: since its window began; modelled on CUDA
+  std::uint64_t window_replay_ns = 0;    ///< replay_cost_ns when the window began
+  int running_ops = 0;                   ///< of all threads: calls whose ops run
+  bool joins_expected = false;           ///< no thread needs to be looked out for
+  std::atomic<bool> asks_source{false};  ///< recipes name the line of Python code that made them
   std::atomic<bool> on{false};
 
+  /// From now on.
+  void set_options(const Options& wanted);
   /// True if more was recomputed in the present window than options.thrash_limit allows.
   [[nodiscard]] bool thrashes() const;
   /// After each op of the job's own, which made so many storages: forgets some of what is dead, and every so

@@ -3,21 +3,28 @@
 // Thread safety: a value.
 #pragma once
 
-#include <cstdint>
+#include <functional>
+#include <string>
 
 #include "core/units.h"
+#include "recompute/verify/forced.h"
 
 namespace stowage::recompute {
 
-/// How the runtime behaves. All defaults are for use; the others are for tests.
+/// All defaults are for use.
 struct Options {
   /// Storages smaller than this are never evicted.
   Bytes smallest{1024};
   /// Tests: evicted CPU bytes are overwritten with NaN patterns before they are given back.
   bool poison = false;
-  /// Tests: every `forced_every` ops, each evictable storage is evicted with probability 1/2. 0: never.
-  std::uint32_t forced_every = 0;
-  std::uint64_t forced_seed = 0;
+  /// For debugging: evictions that nobody needs.
+  Forced forced;
+  /// For debugging: each recipe is replayed at once, and what is restored is compared with what was evicted.
+  bool verify = false;
+  /// Gets what is found out by that, several lines at a time, and whether something is wrong.
+  std::function<void(const std::string&, bool wrong)> tell;
+  /// Tests: what recipes of this op make has a wrong bit.
+  std::string wrong_recipe;
   /// No more is evicted when recomputation took more than this many times the time of the job's own ops. On
   /// CUDA both are computed from sizes, so that it is the same in each iteration and on every rank.
   double thrash_limit = 3.0;

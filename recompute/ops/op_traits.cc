@@ -109,4 +109,8 @@ const OpTraits& traits_of(const c10::OperatorHandle& op) {
   return *traits;
 }
 
+const std::string& argument_name(const OpTraits& op, std::size_t at) {
+  return op.handle->schema().arguments().at(at).name();
+}
+
 }  // namespace stowage::recompute

@@ -7,6 +7,7 @@
 // Thread safety: every function, from any thread. Traits live for ever.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,5 +48,8 @@ struct OpTraits {
 
 /// The traits of an operator. The first look-up of each operator takes a lock; later ones cost a few ns.
 const OpTraits& traits_of(const c10::OperatorHandle& op);
+
+/// The name of its argument `at` in the operator's schema.
+const std::string& argument_name(const OpTraits& op, std::size_t at);
 
 }  // namespace stowage::recompute

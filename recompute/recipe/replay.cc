@@ -76,7 +76,25 @@ c10::DispatchKeySet all_above_kernels() {
   return c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::default_excluded_set;
 }
 
+std::string& spoiled_op() {
+  static auto* const name = new std::string;
+  return *name;
+}
+
+// The lowest bit of the first byte.
+void spoil(const c10::Storage& made) {
+  if (made.device().is_cpu() && made.nbytes() > 0) *static_cast<unsigned char*>(made.mutable_data()) ^= 1u;
+}
+
 }  // namespace
+
+void spoil_recipes_of(const std::string& op) { spoiled_op() = op; }
+
+void run_on_kernels(const std::function<void()>& work) {
+  const c10::impl::ForceDispatchKeyGuard keys(c10::DispatchKeySet(c10::DispatchKey::BackendSelect),
+                                              all_above_kernels());
+  work();
+}
 
 c10::Storage make_storage(c10::Device device, std::uint64_t bytes) {
   c10::Storage made(c10::Storage::use_byte_size_t(), bytes, c10::GetAllocator(device.type()), true);
@@ -121,6 +139,7 @@ std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::St
         output.written || !is_among(made.back(), storages), "stowage: ", signature.op->name,
         " returned a view where it had made a tensor; please report this, and run the job without a budget");
   }
+  if (signature.op->name == spoiled_op()) spoil(made.front());
   return made;
 }
 

@@ -10,6 +10,8 @@
 
 #include <c10/core/Storage.h>
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "recompute/recipe/value.h"
@@ -20,6 +22,13 @@ namespace stowage::recompute {
 /// captured). Written ones are written. Returns the storage of each of recipe.outputs. Throws
 /// std::runtime_error (through TORCH_CHECK) if the op did not give what it gave before.
 std::vector<c10::Storage> replay(const Recipe& recipe, const std::vector<c10::Storage>& storages);
+
+/// Tests: from now on what recipes of this op make again has a wrong bit. "": none.
+void spoil_recipes_of(const std::string& op);
+
+/// Runs `work` with nothing between the ops that it calls and their kernels: no autograd, no mode, no
+/// interposer.
+void run_on_kernels(const std::function<void()>& work);
 
 /// A storage of `bytes` from the device's allocator; zeros on the CPU.
 c10::Storage make_storage(c10::Device device, std::uint64_t bytes);

@@ -22,6 +22,7 @@
 
 namespace stowage::recompute {
 
+class SourceLine;
 struct Recipe;
 struct StorageRecord;
 
@@ -73,8 +74,9 @@ struct Recipe : Counted<Recipe> {
   Ref<Signature> signature;
   c10::SmallVector<Input, 3> inputs;  ///< one for each of the signature's tensors
   c10::SmallVector<Output, 2> outputs;
-  std::unique_ptr<RandomState> random;  ///< before the op; null for an op that draws nothing
-  std::uint64_t stamp = 0;              ///< of the latest plan that it is in
+  std::unique_ptr<RandomState> random;       ///< before the op; null for an op that draws nothing
+  std::uint64_t stamp = 0;                   ///< of the latest plan that it is in
+  std::shared_ptr<const SourceLine> source;  ///< of the call, where recipes are verified; else null
 };
 
 }  // namespace stowage::recompute

@@ -173,6 +173,7 @@ void Residency::refill(StorageRecord& record, c10::Storage& made) {
   if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->signature->cost_ns());
   value.cost_set = -1;
   StorageBook::release_leaves(record);
+  if (watch_ != nullptr) watch_->after_restore(record);
 }
 
 void Residency::restore(StorageRecord& record) {

@@ -38,6 +38,7 @@ bool Residency::evict(StorageRecord& record) {
   std::vector<Ref<Value>> leaves;
   if (!book_.collect_leaves(record.current, kFarthest, leaves)) return false;
   if (!anchor_leaves(leaves)) return false;
+  if (watch_ != nullptr) watch_->before_eviction(record);
   record.leaves = std::move(leaves);
   join_neighbours(*record.current);
   c10::StorageImpl& impl = *record.address;
@@ -219,7 +220,9 @@ void Residency::bury_all_dead() {
 }
 
 void Residency::note_death(const StorageRecord& record) {
-  if (record.evicted) count_away(record.bytes, false);
+  if (!record.evicted) return;
+  count_away(record.bytes, false);
+  if (watch_ != nullptr) watch_->forget(record);
 }
 
 void Residency::count_away(std::uint64_t bytes, bool away) {

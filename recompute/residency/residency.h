@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "recompute/residency/content_watch.h"
 #include "recompute/residency/neighbours.h"
 #include "recompute/storage/storage_book.h"
 
@@ -42,6 +43,8 @@ class Residency {
 
   /// Bytes of evicted CPU storages are overwritten first.
   void set_poison(bool poison) { poison_ = poison; }
+  /// Hears of each eviction and restore from now on. Null: nobody does.
+  void set_watch(ContentWatch* watch) { watch_ = watch; }
 
   /// True if only the state of the moment speaks for eviction: alive, resident, not locked or pinned, with a
   /// recipe and data that its allocator owns. Cheap.
@@ -131,6 +134,7 @@ class Residency {
   std::atomic<bool> any_away_{false};
   bool keeps_spares_ = true;
   bool poison_ = false;
+  ContentWatch* watch_ = nullptr;
   bool short_ = false;  ///< what starts from a leaf that is to be written did not fit
 };
 

@@ -206,6 +206,20 @@ void change_switches(const Switches& from, const Switches& to, Obeyed obeyed) {
   }
 }
 
+std::string text_of(const Switches& switches, Obeyed obeyed) {
+  static at::Context untouched;  // has the defaults
+  const unsigned reach = reach_of(obeyed.products, obeyed.cuda);
+  std::string text;
+  for (std::size_t i = 0; i < kSwitches.size(); ++i) {
+    if ((kSwitches[i].reach & reach) == 0) continue;
+    const Bits mask = (Bits{1} << kSwitches[i].width) - 1;
+    const Bits value = switches[word_of(i)] >> shift_of(i, reach) & mask;
+    if (value == kSwitches[i].get(untouched)) continue;
+    text += (text.empty() ? "" : ", ") + std::string(kSwitches[i].setter) + " = " + std::to_string(value);
+  }
+  return text;
+}
+
 const char* name_of_switch(std::size_t at) { return at < kSwitches.size() ? kSwitches[at].setter : nullptr; }
 
 }  // namespace stowage::recompute

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "recompute/ops/op_lists.h"
@@ -26,6 +27,9 @@ using Switches = std::array<std::uint64_t, 2>;
 Switches present_switches(Obeyed obeyed);
 /// Sets those that differ. Both as present_switches(obeyed) gives them.
 void change_switches(const Switches& from, const Switches& to, Obeyed obeyed);
+
+/// Those that differ from torch's defaults, as `setter = value`, for people.
+std::string text_of(const Switches& switches, Obeyed obeyed);
 
 /// The setters of at::Context by name, in order; null after the last.
 const char* name_of_switch(std::size_t at);

@@ -7,9 +7,8 @@
 #include "core/support/mix.h"
 
 namespace stowage::recompute {
-namespace {
 
-// Of all bytes, in four lanes, as fast as memory is read.
+// In four lanes.
 std::uint64_t digest_of(const void* data, std::uint64_t bytes) {
   constexpr std::uint64_t kLanes = 4;
   constexpr std::uint64_t kStep = kLanes * sizeof(std::uint64_t);
@@ -27,7 +26,9 @@ std::uint64_t digest_of(const void* data, std::uint64_t bytes) {
   return digest;
 }
 
-std::uint64_t digest_of(const StorageRecord& record) {
+namespace {
+
+std::uint64_t present_digest(const StorageRecord& record) {
   return digest_of(record.address->data(), record.address->nbytes());
 }
 
@@ -50,11 +51,11 @@ void note_content(StorageRecord& record) {
     return;
   }
   record.watch->value = record.current.get();
-  record.watch->digest = digest_of(record);
+  record.watch->digest = present_digest(record);
 }
 
 bool check_raw_writes(StorageRecord& record) {
-  if (!has_note(record) || digest_of(record) == record.watch->digest) return true;
+  if (!has_note(record) || present_digest(record) == record.watch->digest) return true;
   record.exposed = true;
   record.current->frozen = true;  // nothing further may count on it
   return false;

@@ -8,9 +8,14 @@
 // Thread safety: none; the runtime's lock guards it. Invariants: only CPU storages are watched.
 #pragma once
 
+#include <cstdint>
+
 #include "recompute/storage/storage_book.h"
 
 namespace stowage::recompute {
+
+/// A digest of `bytes` of CPU memory, as fast as they are read.
+std::uint64_t digest_of(const void* data, std::uint64_t bytes);
 
 /// Somebody was told the address of `record`'s memory. Requires: it is resident, and its present value is a
 /// leaf that nothing evicted starts from.

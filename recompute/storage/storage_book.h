@@ -111,6 +111,8 @@ class StorageBook {
     for (const std::unique_ptr<StorageRecord>& record : records_) visit(*record);
   }
   [[nodiscard]] std::size_t size() const { return records_.size(); }
+  /// Of the storage that was seen last for the first time; 0: there was none.
+  [[nodiscard]] std::uint64_t last_serial() const { return serial_; }
   void clear();
   /// A number that no walk over values had before.
   std::uint64_t next_stamp() { return ++stamp_; }

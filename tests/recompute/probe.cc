@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include "core/support/mix.h"
@@ -25,6 +26,8 @@ constexpr std::size_t kHeader =
     64;  // before each block: its bytes; keeps the alignment that torch's kernels want
 
 std::string text;
+std::mutex telling;
+std::string told;  ///< findings; under `telling`
 
 // Counts the bytes that were asked for and keeps them under a limit by making room.
 class BudgetAllocator final : public c10::Allocator {
@@ -94,11 +97,35 @@ PROBE int probe_install(unsigned forced_every, unsigned long long seed, unsigned
   Options options;
   options.smallest = Bytes(smallest);
   options.poison = poison != 0;
-  options.forced_every = forced_every;
-  options.forced_seed = seed;
+  options.forced.every = forced_every;
+  options.forced.seed = seed;
+  options.forced.smallest = Bytes(smallest);
   const Status status = Runtime::install(options);
   if (!status.ok()) text = status.error().message;
   return status.ok() ? 0 : 1;
+}
+/// The same with forced evictions from number `first` to `last`, told if `tells`, each recipe replayed at
+/// once if `verify`; recipes of the op `wrong` have a wrong bit. probe_told() gives what was found.
+PROBE int probe_debug(unsigned every, unsigned long long seed, unsigned long long first,
+                      unsigned long long last, int tells, int verify, const char* wrong) {
+  Options options;
+  options.poison = true;
+  options.forced = {every, seed, Bytes(1), first, last, tells != 0};
+  options.verify = verify != 0;
+  options.wrong_recipe = wrong;
+  told.clear();
+  options.tell = [](const std::string& finding, bool is_wrong) {
+    const std::lock_guard lock(telling);
+    told += (is_wrong ? "wrong: " : "") + finding + "\n";
+  };
+  const Status status = Runtime::install(options);
+  if (!status.ok()) text = status.error().message;
+  return status.ok() ? 0 : 1;
+}
+PROBE const char* probe_told() {
+  const std::lock_guard lock(telling);
+  text = told;
+  return text.c_str();
 }
 PROBE void probe_uninstall() { Runtime::uninstall(); }
 PROBE const char* probe_text() { return text.c_str(); }
@@ -126,13 +153,14 @@ PROBE void probe_enter_opaque() { Runtime::enter_opaque(); }
 PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
 
 /// ops, recorded, evictions, restores, replays, ops_ns, replay_ns, search_ns, evicted, evicted_total, rooms,
-/// refusals.
+/// refusals, verified, compared, wrong, choices.
 PROBE void probe_counters(unsigned long long* into) {
   const RuntimeCounters c = Runtime::counters();
   const unsigned long long all[] = {
       c.ops,    c.recorded,  c.evictions, c.restores,        c.replays,
       c.ops_ns, c.replay_ns, c.search_ns, c.evicted.value(), c.evicted_total.value(),
-      c.rooms,  c.refusals};
+      c.rooms,  c.refusals,  c.verified,  c.compared,        c.wrong,
+      c.choices};
   std::copy(std::begin(all), std::end(all), into);
 }
 

@@ -10,12 +10,13 @@ import torch
 from stowage import _guards
 
 library = ctypes.CDLL(os.environ["STOWAGE_RECOMPUTE_PROBE"])
-library.probe_text.restype = ctypes.c_char_p
+library.probe_text.restype = library.probe_told.restype = ctypes.c_char_p
 for _name in (*_guards.OF_STORAGES, "evict", "is_evicted"):
     getattr(library, f"probe_{_name}").argtypes = [ctypes.c_void_p]
 _runtime = types.SimpleNamespace(**{name: getattr(library, f"probe_{name}")
                                     for name in _guards.OF_STORAGES + _guards.OF_THREADS})
 library.probe_install.argtypes = [ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_ulonglong, ctypes.c_int]
+library.probe_debug.argtypes = [ctypes.c_uint, *[ctypes.c_ulonglong] * 3, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
 library.probe_draws.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
 library.probe_switch.restype = ctypes.c_char_p
 library.probe_float_control.restype = ctypes.c_uint
@@ -23,7 +24,7 @@ library.probe_budget.argtypes = [ctypes.c_ulonglong]
 library.probe_held.restype = library.probe_peak.restype = library.probe_choices.restype = ctypes.c_ulonglong
 
 COUNTERS = ("ops", "recorded", "evictions", "restores", "replays", "ops_ns", "replay_ns", "search_ns", "evicted",
-            "evicted_total", "rooms", "refusals")
+            "evicted_total", "rooms", "refusals", "verified", "compared", "wrong", "choices")
 
 
 def counters() -> dict[str, int]:
@@ -47,7 +48,25 @@ def is_evicted(tensor: torch.Tensor) -> bool:
 @contextlib.contextmanager
 def installed(every: int = 0, seed: int = 0, smallest: int = 1, poison: bool = True):
     """The runtime, with all guards, for the body; `every`: forced evictions every so many ops."""
-    if library.probe_install(every, seed, smallest, int(poison)) != 0:
+    with _guarded(library.probe_install(every, seed, smallest, int(poison))):
+        yield
+
+
+LAST = 2**64 - 1  # of all evictions
+
+
+def debugged(every: int = 0, seed: int = 0, first: int = 1, last: int = LAST, tells=False, verify=False, wrong: str = ""):
+    """The same for finding wrong bits: as STOWAGE_EVICT and STOWAGE_VERIFY do; told() gives what was found."""
+    return _guarded(library.probe_debug(every, seed, first, last, int(tells), int(verify), wrong.encode()))
+
+
+def told() -> str:
+    return library.probe_told().decode()
+
+
+@contextlib.contextmanager
+def _guarded(status: int):
+    if status != 0:
         raise RuntimeError(library.probe_text().decode())
     guards = _guards.Guards(_runtime)
     guards.place()
