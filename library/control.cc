@@ -88,6 +88,8 @@ Status enable(const Settings& settings) {
   warn_of_unknown_variables();
   const std::lock_guard lock(control_mutex());
   set_verbosity(settings.verbose);
+  live_torch().debugging().ask(settings);
+  live_torch().debugging().begin();
   if (Status opened = open_doors(settings); !opened) return opened;
   finish_at_exit(settings);
   return {};
@@ -144,15 +146,14 @@ int stowage_disable() {
   return guarded([]() -> Status {
     const std::lock_guard lock(control_mutex());
     close_doors();
+    live_torch().debugging().end();
     return {};
   });
 }
 
 int stowage_step() {
   return guarded([]() -> Status {
-    const auto mark = [] {
-      for (Session* session : all_sessions()) session->on_mark(MarkSource::kUser);
-    };
+    const auto mark = [] { live_torch().mark_all(MarkSource::kUser); };
     tracer::inside_backward() ? tracer::once_after_backward(mark) : mark();
     return {};
   });
@@ -196,6 +197,7 @@ int stowage_finish_later() {
 int stowage_guard_with(int (*place)(int)) {
   return guarded([&]() -> Status {
     live_torch().set_guard_placer(place);
+    live_torch().debugging().begin();
     for (Session* session : all_sessions()) session->guards_placed();
     return {};
   });
@@ -248,6 +250,8 @@ void stowage_enter_opaque() { Runtime::enter_opaque(); }
 void stowage_leave_opaque() { Runtime::leave_opaque(); }
 void stowage_join() { Runtime::join(); }
 void stowage_expect_joins(int all_join) { Runtime::expect_joins(all_join != 0); }
+
+unsigned long long stowage_forced_choices() { return Runtime::counters().choices; }
 
 void stowage_finish() { finish(); }
 void stowage_finish_as(const char* name) {

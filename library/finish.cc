@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "library/report.h"
+#include "plugin/torch/live_torch.h"
 #include "session/registry.h"
 #include "session/session.h"
 #include "session/settings/notice.h"
@@ -104,6 +105,7 @@ void finish() noexcept try {
   }
   if (!quiet) write_all(settings, since_ns);
   for (Session* session : all_sessions()) session->stop_and_wait();
+  live_torch().debugging().end();
 } catch (const std::exception& error) {
   warn(std::string("at exit: ") + error.what());
 }

@@ -31,7 +31,8 @@ int index_of(const Device& device) { return static_cast<int>(device.index); }
 
 }  // namespace
 
-LiveTorch::LiveTorch() : users_([] { return Runtime::install({}); }, &Runtime::uninstall) {}
+LiveTorch::LiveTorch()
+    : users_([this] { return Runtime::install(debugging_.options()); }, &Runtime::uninstall) {}
 
 LiveTorch& live_torch() {
   static auto* const instance = new LiveTorch;
@@ -51,14 +52,22 @@ void LiveTorch::watch_steps() {
     for (Session* session : all_sessions()) session->on_optimizer_end();
   };
   callbacks.on_mark = [this](MarkSource source) {
-    for (Session* session : all_sessions()) session->on_mark(source);
+    mark_all(source);
     stop_where_nobody_listens();
   };
   tracer::start_observing_steps(std::move(callbacks));
 }
 
+// Without a budget no session tells the runtime, which is there for debugging alone.
+void LiveTorch::mark_all(MarkSource source) {
+  const std::uint64_t before = ended_iterations_.load();
+  for (Session* session : all_sessions()) session->on_mark(source);
+  if (debugging_.on() && ended_iterations_.load() == before) Runtime::end_iteration();
+}
+
 // A session joins the process's before it asks for marks, so that none is overlooked here.
 void LiveTorch::stop_where_nobody_listens() {
+  if (debugging_.on()) return;
   const std::lock_guard lock(mutex_);
   const std::vector<Session*> sessions = all_sessions();
   if (std::any_of(sessions.begin(), sessions.end(), [](Session* one) { return one->needs_marks(); })) return;
@@ -92,7 +101,10 @@ void LiveTorch::complete_ops(tracer::Recorder& recorder, const Device& device) {
 
 // ---- the runtime that evicts and recomputes
 
-void LiveTorch::end_iteration() { Runtime::end_iteration(); }
+void LiveTorch::end_iteration() {
+  ended_iterations_.fetch_add(1);
+  Runtime::end_iteration();
+}
 
 bool LiveTorch::make_room(Bytes bytes, const Device& device) {
   return Runtime::make_room(bytes, type_of(device), index_of(device));

@@ -5,6 +5,7 @@
 // Thread safety: as TorchPort.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "plugin/torch/debugging.h"
 #include "session/ports/runtime_users.h"
 #include "session/ports/torch_port.h"
 #include "tracer/clocks/op_clock.h"
@@ -23,6 +25,11 @@ class LiveTorch final : public TorchPort {
   /// Python is there. Called before sessions are made, or later: those that wait for it then need to hear of
   /// it (Session::guards_placed).
   void set_guard_placer(GuardPlacer placer) { users_.set_guard_placer(placer); }
+
+  /// STOWAGE_VERIFY and STOWAGE_EVICT.
+  [[nodiscard]] Debugging& debugging() { return debugging_; }
+  /// All sessions hear that an iteration ended.
+  void mark_all(MarkSource source);
 
   /// Ends by itself where no session needs marks any more.
   void watch_steps() override;
@@ -55,6 +62,8 @@ class LiveTorch final : public TorchPort {
   void stop_where_nobody_listens();
 
   RuntimeUsers users_;
+  Debugging debugging_{users_};
+  std::atomic<std::uint64_t> ended_iterations_{0};  ///< that a session told the runtime of
   std::mutex mutex_;
   std::map<Device, std::shared_ptr<tracer::OpClock>> clocks_;  ///< null: host time
   bool steps_observed_ = false;

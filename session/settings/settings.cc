@@ -98,13 +98,15 @@ Entry text(const std::string& variable, std::string Settings::*field, std::strin
           [field](const Settings& settings) { return settings.*field; }};
 }
 
-Entry budget(const std::string& variable, Budget Settings::*field, std::string help) {
+// `Setting` has parse(), text() and kBounds, as Budget has.
+template <class Setting>
+Entry parsed(const std::string& variable, Setting Settings::*field, std::string help) {
   return {variable,
           key_of(variable),
-          Budget::kBounds,
+          Setting::kBounds,
           std::move(help),
           [field](Settings& settings, const std::string& text) {
-            const std::optional<Budget> read = Budget::parse(text);
+            const std::optional<Setting> read = Setting::parse(text);
             if (read) settings.*field = *read;
             return read.has_value();
           },
@@ -130,13 +132,35 @@ Entry choice(const std::string& variable, E Settings::*field, const std::vector<
       [field, names](const Settings& settings) { return names[static_cast<std::size_t>(settings.*field)]; }};
 }
 
+// "recipe:OP" names an op; the others are words.
+Entry fault() {
+  constexpr std::string_view kRecipe = "recipe:";
+  Entry entry = choice("STOWAGE_FAULT", &Settings::fault, {"none", "planner", "thread", "arena"},
+                       "for tests: what is made to fail");
+  const auto read = entry.read;
+  const auto print = entry.print;
+  entry.bounds += " | recipe:OP";
+  entry.read = [=](Settings& settings, const std::string& text) {
+    const bool recipe = text.size() > kRecipe.size() && text.compare(0, kRecipe.size(), kRecipe) == 0;
+    if (!recipe && !read(settings, text)) return false;
+    if (recipe) settings.fault = Fault::kRecipe;
+    settings.wrong_recipe = recipe ? text.substr(kRecipe.size()) : "";
+    return true;
+  };
+  entry.print = [=](const Settings& settings) {
+    if (settings.fault == Fault::kRecipe) return std::string(kRecipe) + settings.wrong_recipe;
+    return print(settings);
+  };
+  return entry;
+}
+
 // The table. Everything that lists, reads or explains settings goes through it.
 const std::vector<Entry>& table() {
   static const auto* entries = new std::vector<Entry>{
       flag("STOWAGE", &Settings::enable, "take part in this process"),
       choice("STOWAGE_DEVICES", &Settings::devices, {"auto", "cuda", "cpu", "both"},
              "allocators to plan; auto: CUDA's where a CUDA driver is found, else the CPU's"),
-      budget("STOWAGE_BUDGET", &Settings::budget, "the most bytes of a device that the job may hold"),
+      parsed("STOWAGE_BUDGET", &Settings::budget, "the most bytes of a device that the job may hold"),
       flag("STOWAGE_RECORD_OPS", &Settings::record_ops, "write down ATen ops too, not allocations only"),
       count("STOWAGE_RECORD_EVENTS", &Settings::record_events, 1'000, 100'000'000,
             "bound on recorded events kept"),
@@ -166,8 +190,11 @@ const std::vector<Entry>& table() {
            "libstowage.so, for the preload shim; else beside it"),
       count("STOWAGE_VERBOSE", &Settings::verbose, 0, 2,
             "0 warnings, 1 state changes too, 2 every iteration"),
-      choice("STOWAGE_FAULT", &Settings::fault, {"none", "planner", "thread", "arena"},
-             "for tests: what is made to fail"),
+      flag("STOWAGE_VERIFY", &Settings::verify,
+           "for debugging: replay each op's recipe at once, compare the bits, and say which differs"),
+      parsed("STOWAGE_EVICT", &Settings::evict,
+             "for debugging: evictions that nobody needs; docs/debugging.md"),
+      fault(),
   };
   return *entries;
 }

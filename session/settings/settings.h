@@ -15,6 +15,7 @@
 #include "core/result.h"
 #include "core/units.h"
 #include "session/settings/budget.h"
+#include "session/settings/forced_range.h"
 
 namespace stowage::plugin {
 
@@ -23,7 +24,7 @@ enum class ArenaBackend : std::uint8_t { kVmm, kMalloc };
 /// Which allocators are taken over. kAuto: CUDA's where a CUDA driver is found, else the CPU's.
 enum class Devices : std::uint8_t { kAuto, kCuda, kCpu, kBoth };
 /// What is made to fail on purpose, so that tests see that the job goes on.
-enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena };
+enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena, kRecipe };
 
 struct Settings {
   bool enable = false;                      ///< STOWAGE: take part in this process at all
@@ -47,7 +48,10 @@ struct Settings {
   std::string job;             ///< STOWAGE_JOB: name put into traces, for people
   std::string library;         ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
   std::uint64_t verbose = 0;   ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
+  bool verify = false;         ///< STOWAGE_VERIFY: replay each recipe at once and compare the bits
+  ForcedRange evict;           ///< STOWAGE_EVICT: evictions that nobody needs, to find wrong bits
   Fault fault = Fault::kNone;  ///< STOWAGE_FAULT: for tests
+  std::string wrong_recipe;    ///< the op of STOWAGE_FAULT=recipe:OP
 };
 
 /// Settings from the environment `environment` (pairs of name and value; names that are not ours are
