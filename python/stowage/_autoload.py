@@ -20,9 +20,12 @@ def _asked() -> bool:
 
 
 def autoload() -> None:
-    if not _asked():
-        return
     try:
+        if "_STOWAGE_TRAIL" in os.environ:
+            from stowage import _trail
+            _trail.begin_if_asked()
+        if not _asked():
+            return
         from stowage import _budget, _control, _library
         library = _library.load()
         _budget.offer_guards(library)

@@ -1,7 +1,7 @@
 """The command `stowage`. Each subcommand is a function here; what it needs is imported when it runs.
 
 Exit status: 0 done; 1 an error, told in one line on standard error, `stowage COMMAND: error: …`; run and dryrun end as
-their script does, place has two more for what does not fit.
+their script does, place has two more for what does not fit, bisect has one for wrong bits that it found.
 """
 
 import argparse
@@ -55,6 +55,19 @@ def run(options: argparse.Namespace) -> int:
     _set(environment, options.set)
     _check_settings(options, environment)
     return _execute(options, environment)
+
+
+def bisect(options: argparse.Namespace) -> int:
+    """Exit status 3: wrong bits were found, and are explained."""
+    from stowage import _bisect
+    _library.load()
+    if not _registered_entry_point():
+        raise StowageError("jobs do not load Stowage by themselves here; install the package, or run tools/setup")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("STOWAGE")}
+    _set(environment, options.set)
+    _check_settings(options, environment)
+    command = _bisect.command_of(options.script, options.arguments, options.module)
+    return 3 if _bisect.bisect(command, environment, options.seeds, options.evictions_only) else 0
 
 
 def _bytes(text: str) -> int:
@@ -197,6 +210,11 @@ def _parser() -> argparse.ArgumentParser:
     dry.add_argument("--devices", type=int, default=1, help="how many devices there are (default 1)")
     dry.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
     _script_arguments(dry)
+    finder = add("bisect", bisect, "find the op behind bits that differ under Stowage; exit status 3 if one is found")
+    finder.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds of forced evictions to try (default 5)")
+    finder.add_argument("--evictions-only", action="store_true", help="do not replay recipes at once before that")
+    finder.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
+    _script_arguments(finder)
     add("preload", preload, "print the path of the library for LD_PRELOAD")
     lister = add("settings", settings, "list all settings with default, bounds and help")
     lister.add_argument("--json", action="store_true", help="as JSON")
