@@ -28,7 +28,7 @@ for i in range(12):
 """
 # Jobs: Stowage must have planned them.
 JOBS = {"STOWAGE=1 python train.py", "LD_PRELOAD=$(stowage preload) python train.py", "stowage run train.py",
-        "stowage run train.py --my-args", "stowage run --budget 12GiB train.py --my-args",
+        "stowage run train.py --my-args",
         "stowage dryrun --device-memory 80GiB train.py",
         "stowage run --budget 60% examples/char_gpt.py --iterations 12"}
 # Others, with a word of what they print.
@@ -49,6 +49,7 @@ ELSEWHERE = {
     "tools/test": "runs this test", "tools/test host": "runs this test",
     "tools/test quick": "a part of this", "tools/test -k WORD": "runs this test",
     "tools/test --torch 2.15.0": "sets up another torch, some GB",
+    "cmake --preset host": "a build of its own",
     "cmake --preset asan": "an hour under the sanitizer", "cmake --preset tsan": "an hour under the sanitizer",
     "cmake -S . -B build-planner -DSTOWAGE_PLANNER_ONLY=ON -DCMAKE_BUILD_TYPE=Release": BY_PACKAGE,
     "cmake --build build-planner && cmake --install build-planner --prefix PREFIX": BY_PACKAGE,
