@@ -3,6 +3,7 @@
     python tests/compatibility/table.py            # prints the page
     python tests/compatibility/table.py --write    # and writes it
 """
+import argparse
 import json
 import pathlib
 import subprocess
@@ -110,9 +111,12 @@ def version() -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description="What PyTorch's allocator tests expect, and where it holds.")
+    parser.add_argument("--write", action="store_true", help="into docs/compatibility.md too")
+    options = parser.parse_args()
     shown = page(harness.load(), run_all())
     print(shown)
-    if "--write" in sys.argv:
+    if options.write:
         PAGE.write_text(shown)
 
 

@@ -1,4 +1,5 @@
-"""Every command line of README and docs does what it says: it is run here as it stands, or has a reason not to be."""
+"""Every command line of README and docs does what it says: it is run here as it stands, or where ELSEWHERE says, which is
+looked up there."""
 
 import json
 import os
@@ -11,6 +12,8 @@ import pytest
 
 from tests.python.documented import documented, in_text, python_lines
 from tests.python.doors import ROOT
+from tests.style.documents import READERS_FILES
+from tests.style.files import build_folder
 
 sys.path.insert(0, str(ROOT / "python"))
 from stowage import _library, cli  # noqa: E402
@@ -38,31 +41,39 @@ OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage doctor": "torch", "stow
           "stowage place problem.csv --time-limit 2 --json": '"proved"',
           "stowage report report.rank0.json report.rank1.json": "rank1", "stowage report 'report.*.json'": "rank1",
           "stowage report report.json": "rank1"}
-BY_TOOLS = "tools/test runs it"
-BY_PACKAGE = "tests/package does the same"
-BY_WHEEL = "tests/package/test_wheel.py"
 PACKAGES = ("sudo apt-get install g++ libtbb-dev liblpsolve55-dev libsuitesparse-dev flatbuffers-compiler "
-            "libflatbuffers-dev libzstd-dev libcli11-dev nlohmann-json3-dev")
+            "libflatbuffers-dev libzstd-dev libcli11-dev nlohmann-json3-dev")  # compared with what the build asks for
+# Tools, which take minutes to hours and run this test: their usage has them.
+TOOLS = {"tools/demo", "tools/demo --quick", "tools/gpu_check --dry", "tools/test", "tools/test host", "tools/test quick",
+         "tools/test -k WORD", "tools/test --torch 2.15.0"}
+# CTest's: it finds tests by them.
+LISTED = {"STOWAGE_EVICTION_SEEDS=1000 ctest --test-dir build -R recompute_forced_evictions --timeout 7200"}
+# Run in a folder with all that a checkout has.
+CONFIGURED = {"cmake -S . -B build-planner -DSTOWAGE_PLANNER_ONLY=ON -DCMAKE_BUILD_TYPE=Release", "cmake --preset host"}
+# On the simulated device, without Stowage.
+SIMULATED = {"LD_PRELOAD=$B/libstowage_simcuda.so:$B/libcuda.so.1:$B/libnvidia-ml.so.1 TORCH_CUDNN_V8_API_DISABLED=1 "
+             "STOWAGE_SIM_MEMORY=24GiB STOWAGE_SIM_REPORT=1 python train.py"}
+# Run by another test or tool: where, and what of the command stands there.
+PACKAGE_TEST, WHEEL_TEST = "tests/package/package_test.cmake", "tests/package/test_wheel.py"
 ELSEWHERE = {
-    PACKAGES: "changes the system; below it is compared with what the build asks for",
-    "tools/demo": BY_TOOLS, "tools/demo --quick": BY_TOOLS, "tools/gpu_check --dry": BY_TOOLS,
-    "tools/test": "runs this test", "tools/test host": "runs this test",
-    "tools/test quick": "a part of this", "tools/test -k WORD": "runs this test",
-    "tools/test --torch 2.15.0": "sets up another torch, some GB",
-    "cmake --preset host": "a build of its own",
-    "cmake --preset asan": "an hour under the sanitizer", "cmake --preset tsan": "an hour under the sanitizer",
-    "cmake -S . -B build-planner -DSTOWAGE_PLANNER_ONLY=ON -DCMAKE_BUILD_TYPE=Release": BY_PACKAGE,
-    "cmake --build build-planner && cmake --install build-planner --prefix PREFIX": BY_PACKAGE,
-    "cmake --install build --component development --prefix PREFIX": BY_PACKAGE,
-    "cmake -S examples/placement -B build-example -DCMAKE_PREFIX_PATH=PREFIX": BY_PACKAGE,
-    "cmake --build build-example && build-example/placement_example examples/placement/buffers.csv": BY_PACKAGE,
-    "pip install .": BY_WHEEL, "pip install --no-build-isolation .": BY_WHEEL,
-    "STOWAGE_PYTHON=/path/to/python pip install .": BY_WHEEL,
+    "cmake --preset asan": ("tools/test", 'cmake --preset "$1"', "run_sanitizer asan"),
+    "cmake --preset tsan": ("tools/test", 'cmake --preset "$1"', "run_sanitizer tsan"),
+    "cmake --build build-planner && cmake --install build-planner --prefix PREFIX":
+        (PACKAGE_TEST, "--build ${WORK}/build", "--install ${BUILD}", "--prefix ${WORK}/prefix"),
+    "cmake --install build --component development --prefix PREFIX":
+        (PACKAGE_TEST, "--install ${BUILD} --component development --prefix ${WORK}/prefix"),
+    "cmake -S examples/placement -B build-example -DCMAKE_PREFIX_PATH=PREFIX":
+        (PACKAGE_TEST, "-S ${SOURCE}/examples/placement -B ${WORK}/build", "-DCMAKE_PREFIX_PATH=${WORK}/moved"),
+    "cmake --build build-example && build-example/placement_example examples/placement/buffers.csv":
+        (PACKAGE_TEST, "--build ${WORK}/build", "placement_example ${SOURCE}/examples/placement/buffers.csv"),
+    "pip install .": (WHEEL_TEST, '"pip", "install", *options, "."'),
+    "pip install --no-build-isolation .": (WHEEL_TEST, '"pip", "install", *options, "."', '"--no-build-isolation"'),
+    "STOWAGE_PYTHON=/path/to/python pip install .": (WHEEL_TEST, "STOWAGE_PYTHON=str(with_torch"),
     "STOWAGE=1 STOWAGE_DEVICES=cpu STOWAGE_BUDGET=12MB python use_cache.py ./libspilling_cache.so":
-        "tests/budget/test_evictable.py",
-    "STOWAGE_EVICTION_SEEDS=1000 ctest --test-dir build -R recompute_forced_evictions --timeout 7200": "takes hours",
-    "python tests/compatibility/table.py --write": "writes a page of the documents; tests/compatibility",
-    "stowage run --set max_plans=3": "has no script; test_cli.py",
+        ("tests/budget/test_evictable.py", "use_cache.py", "libspilling_cache.so", 'STOWAGE_DEVICES="cpu"',
+         'STOWAGE_BUDGET="12MB"'),
+    "python tests/compatibility/table.py --write": ("tests/compatibility/table.py", '"--write"', '"compatibility.md"'),
+    "stowage run --set max_plans=3": ("tests/python/test_cli.py", '"run", "--set", "max_plans=3", str(script)'),
 }
 PYTHON = {'import stowage; stowage.enable()': "cpu", 'import stowage; stowage.enable(budget="60%")': "cpu",
           "torch.cuda.memory.change_current_allocator(stowage.pluggable_allocator())": "cuda"}
@@ -127,8 +138,50 @@ def test_a_line_of_python_plans_the_job(folder, line, tmp_path):
     assert state_of(tmp_path / "of_job.json") in ("planned", "rescuing")
 
 
-def test_every_documented_command_is_run_or_has_a_reason():
-    told = JOBS | set(OTHERS) | set(ELSEWHERE)
+@pytest.mark.parametrize("command", sorted(SIMULATED))
+def test_a_job_runs_on_the_simulated_device(folder, command):
+    settings = environment(folder, B=str(_library.find("simulator/env.json").parent))
+    done = subprocess.run(["bash", "-c", command], env=settings, cwd=folder, text=True, capture_output=True, timeout=300)
+    assert done.returncode == 0 and "stowage simulator: launches" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("command", sorted(ELSEWHERE))
+def test_a_command_that_is_run_elsewhere_stands_there(command):
+    place, *words = ELSEWHERE[command]
+    assert [word for word in words if word not in (ROOT / place).read_text()] == []
+
+
+@pytest.mark.parametrize("command", sorted(TOOLS))
+def test_a_tools_usage_has_the_command(command):
+    usage = subprocess.run([ROOT / command.split()[0], "--help"], text=True, capture_output=True).stdout
+    assert re.search(rf"^  {re.escape(command)}(?:\s{{2,}}|\s+\S.*$)", usage, re.MULTILINE), usage
+
+
+@pytest.mark.parametrize("command", sorted(LISTED))
+def test_ctest_finds_the_test(command):
+    shown = subprocess.run(["bash", "-c", f"{command.replace(' build ', f' {build_folder()} ')} -N"], text=True,
+                           capture_output=True)
+    assert re.search(r"Total Tests: [1-9]", shown.stdout), shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize("command", sorted(CONFIGURED))
+def test_a_build_is_configured(command, tmp_path):
+    for path in ROOT.iterdir():
+        if path.name != ".git" and not path.name.startswith("build"):
+            (tmp_path / path.name).symlink_to(path)
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=os.environ | {"CMAKE_GENERATOR": "Ninja"}, text=True,
+                          capture_output=True)
+    assert done.returncode == 0 and "Build files have been written" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_readers_files_are_those_that_the_documents_may_name(folder):
+    made = {path.name for path in folder.iterdir() if path.is_file()}
+    named = {path for path in READERS_FILES if path not in ("report.json", "report.pid0.json", "problem.placed.csv")}
+    assert named <= made
+
+
+def test_every_documented_command_is_run_or_stands_elsewhere():
+    told = JOBS | set(OTHERS) | {PACKAGES} | TOOLS | LISTED | CONFIGURED | SIMULATED | set(ELSEWHERE)
     found = documented()
     assert {command: found[command] for command in sorted(set(found) - told)} == {}
     assert sorted(told - set(found)) == []
