@@ -79,9 +79,8 @@ Status BackgroundWork::start(Body body) {
   try {
     state_->thread = state_->starter([job] { job->run(); });
   } catch (const std::system_error& error) {
-    return Error{ErrorCode::kUnsupported,
-                 std::string("no thread to plan on (") + error.what() +
-                     "); raise the process's thread limit, the job goes on unplanned"};
+    return Error{ErrorCode::kUnsupported, std::string("the planner's thread could not be started (") +
+                                              error.what() + "); raise the process's thread limit"};
   }
   state_->job = std::move(job);
   return {};

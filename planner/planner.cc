@@ -148,7 +148,7 @@ Result<Plan> make_plan(const Trace& trace, const PlanOptions& options, const std
   try {
     return make_plan_checked(trace, options, stop);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::kOutOfMemory, "the planner ran out of host memory; the job goes on unplanned"};
+    return Error{ErrorCode::kOutOfMemory, "the planner ran out of host memory"};
   } catch (const std::exception& error) {
     return Error{ErrorCode::kInternal, std::string("the planner failed: ") + error.what()};
   }

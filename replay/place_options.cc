@@ -117,7 +117,7 @@ Result<std::optional<PlaceArguments>> parse_place_arguments(int argc, char** arg
     return Error{ErrorCode::kInvalidArgument, std::string(error.what()) + "; see stowage place --help"};
   }
   if (raw.capacity > planner::placement::kMaxTotalBytes)
-    return Error{ErrorCode::kInvalidArgument, "--capacity is more than 2^62 bytes, which nothing needs"};
+    return Error{ErrorCode::kInvalidArgument, "--capacity is more than 2^62 bytes; give a smaller one"};
   set(raw.without, false, options);
   set(raw.with, true, options);
   if (app.count("--capacity") != 0) raw.arguments.capacity = Bytes(raw.capacity);

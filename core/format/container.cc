@@ -102,7 +102,7 @@ Result<std::vector<std::byte>> compress(std::span<const std::byte> content) {
 
 Error damaged(const char* what) {
   return Error{ErrorCode::kDamagedFile,
-               std::string("the file is damaged: ") + what + "; delete it and make it anew"};
+               std::string("the file is damaged: ") + what + "; delete it and make it again"};
 }
 
 Error too_large() {

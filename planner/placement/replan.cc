@@ -274,7 +274,7 @@ class Replanner {
       return Error{ErrorCode::kCancelled, "placement was cancelled"};
     if (!best_ && error_) return *error_;
     if (!best_)
-      return Error{ErrorCode::kInternal, "replan: no step had a valid result; place the problem anew"};
+      return Error{ErrorCode::kInternal, "replan: no step had a valid result; place the problem again"};
     best_->work = spent_;
     Replanned replanned{*std::move(best_), 0, 0, step_};
     for (std::size_t i = 0; i < old_.size(); ++i) {

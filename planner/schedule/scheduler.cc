@@ -91,7 +91,7 @@ Result<Schedule> make_schedule(const StepLog& log, Bytes budget, const ScheduleO
   try {
     return GreedyScheduler().make(log, budget, options, stop);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::kOutOfMemory, "the scheduler ran out of host memory; the job goes on without"};
+    return Error{ErrorCode::kOutOfMemory, "the scheduler ran out of host memory"};
   } catch (const std::exception& error) {
     return Error{ErrorCode::kInternal, std::string("the scheduler failed: ") + error.what()};
   }

@@ -73,8 +73,7 @@ class Parser {
       table_.columns.emplace_back(fields_[i]);
       const Column column = column_of(fields_[i]);
       if (column == kOther) continue;
-      if (place_[column] != kNowhere)
-        throw Wrong{"the column " + std::string(fields_[i]) + " is there twice"};
+      if (place_[column] != kNowhere) throw Wrong{"the column " + std::string(fields_[i]) + " appears twice"};
       place_[column] = i;
       if (fields_[i] == "end") table_.inclusive = true;
     }
@@ -138,13 +137,13 @@ class Parser {
 
   void check(const Item& item) {
     if (item.death < item.birth) throw Wrong{"upper is before lower"};
-    if (item.alignment.value() == 0) throw Wrong{"the alignment is 0; 1 is none"};
+    if (item.alignment.value() == 0) throw Wrong{"the alignment is 0; 1 means none"};
     const std::uint64_t offset = item.fixed ? item.fixed->value() : 0;
     if (offset % item.alignment.value() != 0) throw Wrong{"the offset is not a multiple of the alignment"};
     for (const std::uint64_t part : {item.size.value(), item.alignment.value(), offset}) {
       total_ += part;
       if (part > kMaxTotalBytes || total_ > kMaxTotalBytes)
-        throw Wrong{"sizes, alignments and offsets up to here are more than 2^62 in sum"};
+        throw Wrong{"sizes, alignments and offsets up to here add up to more than 2^62"};
     }
   }
 

@@ -183,7 +183,7 @@ TEST(Csv, EveryErrorNamesFileLineAndCause) {
   }
   EXPECT_NE(complaint("").find("p.csv:1: the file is empty"), std::string::npos);
   EXPECT_NE(complaint("id,lower,size\n").find("no column upper"), std::string::npos);
-  EXPECT_NE(complaint("id,lower,upper,end,size\n").find("the column end is there twice"), std::string::npos);
+  EXPECT_NE(complaint("id,lower,upper,end,size\n").find("the column end appears twice"), std::string::npos);
 }
 
 // Any bytes at all: an answer or an error, never a crash; what is accepted makes a sound problem.
