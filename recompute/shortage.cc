@@ -90,7 +90,7 @@ std::string Runtime::explain_shortage(const Shortage& shortage, int device_type,
   const std::uint64_t evictable = std::min(held, known.evictable);
   Parts parts(held - evictable);
   parts.add(shortage.idle_arena.value(), "idle in the plan's arena");
-  parts.add(shortage.cached.value(), "free in PyTorch's cache or lost to fragments");
+  parts.add(shortage.cached.value(), "free in PyTorch's cache or lost to fragmentation");
   parts.add(known.locked, "in use by the running op");
   parts.add(known.pinned, "parameters and other pinned tensors");
   parts.add(known.leaves, "that cannot be recomputed");

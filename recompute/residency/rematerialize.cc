@@ -127,7 +127,7 @@ c10::Storage Residency::make_again(Value& value) {
 void Residency::run_all(Plan& plan) {
   int& depth = this_thread().replaying;
   TORCH_CHECK_WITH(OutOfMemoryError, depth < kDeepest,
-                   "stowage: recomputation goes round in circles: the budget is too small for it");
+                   "stowage: recomputation makes no progress: the budget is too small for it");
   const Deeper replaying(depth);
   for (std::size_t step = 0; step < plan.steps.size(); ++step) run(plan, step);
 }

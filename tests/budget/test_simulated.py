@@ -151,7 +151,7 @@ def test_the_error_names_workspaces_and_cache():
     done = process("-c", WORKSPACES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB",
                    TORCH_CUBLAS_WORKSPACE_CACHE="1")  # newer torches keep none otherwise
     assert re.search(r"\d+ .iB in cuBLAS workspaces", done.stderr), done.stderr
-    assert re.search(r"\d+ .iB free in PyTorch's cache or lost to fragments", done.stderr), done.stderr
+    assert re.search(r"\d+ .iB free in PyTorch's cache or lost to fragmentation", done.stderr), done.stderr
 
 
 def test_what_does_not_fit_is_pytorchs_own_error_and_the_job_may_go_on():

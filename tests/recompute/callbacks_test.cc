@@ -163,8 +163,9 @@ TEST_F(Callbacks, AShortageNamesThem) {
                          .workspaces = Bytes(1 << 20)};
   const std::string parts = Runtime::explain_shortage(planned, 0);
   EXPECT_NE(
-      parts.find("8 KiB idle in the plan's arena, 3 KiB free in PyTorch's cache or lost to fragments, 7 KiB "
-                 "in registered buffers that their owners use, 2 KiB in cuBLAS workspaces, 0 KiB evictable"),
+      parts.find(
+          "8 KiB idle in the plan's arena, 3 KiB free in PyTorch's cache or lost to fragmentation, 7 KiB "
+          "in registered buffers that their owners use, 2 KiB in cuBLAS workspaces, 0 KiB evictable"),
       std::string::npos)
       << "parts never exceed the whole: " << parts;
   stowage_evictable_done(used.id());
