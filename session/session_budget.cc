@@ -125,8 +125,8 @@ void Session::State::refuse_arena(Bytes arena_bytes, Bytes excess) {
   if (scheduled.load(std::memory_order_relaxed) && budget.schedule().tighten(excess, ledger.limit()))
     return begin_rescuing({});
   begin_rescuing("the plan's arena of " + std::to_string(arena_bytes.value()) +
-                 " bytes does not fit beside " + std::to_string(ledger.upstream().value()) +
-                 " bytes into the budget of " + std::to_string(ledger.limit().value()));
+                 " bytes does not fit into the budget of " + std::to_string(ledger.limit().value()) +
+                 " bytes beside the " + std::to_string(ledger.upstream().value()) + " bytes outside it");
 }
 
 }  // namespace stowage::plugin

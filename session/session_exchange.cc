@@ -33,8 +33,8 @@ void Session::State::watch_outstayed(bool clean, Bytes reserved) {
   const Bytes needed = std::max(reserved_clean, arena.mapped() + arena.outside_bytes(port.upstream_use()));
   const std::optional<Bytes> most = guard.most();
   if (most && needed + pinned > std::max(*most, reserved)) {
-    return note(2, "tensors that outstay their places pin " + std::to_string(pinned.value()) +
-                       " bytes of the arena: it is not exchanged");
+    return note(2, "tensors that outlive their places pin " + std::to_string(pinned.value()) +
+                       " bytes of the arena: the plan stays in it");
   }
   exchange_arena();
 }
@@ -55,7 +55,7 @@ void Session::State::exchange_arena() {
   begin_learning();
   guard.restart(/*old_tensors_are_gone=*/true);
   arena.resume();
-  if (parted) note(1, "tensors outstay their places: the plan goes on in a new arena");
+  if (parted) note(1, "tensors outlive their places in the arena: the plan moves to a new arena");
 }
 
 }  // namespace stowage::plugin

@@ -60,7 +60,7 @@ void Session::State::end_iteration() {
   // Where the arena went without memory, upstream may be what has it now.
   if (missed != 0 && arena.lacks_memory()) room.release_upstream();
   if (room.is_strained(missed == 0)) {
-    note(1, "the arena makes way for other memory in too many iterations");
+    note(1, "the arena gives memory back for other requests in too many iterations");
     plans.forget_kept();
     return back_to_recording();
   }
@@ -100,7 +100,7 @@ void Session::State::take_further_plan(std::chrono::milliseconds wait) {
   if (!made) return;
   if (!made->ok()) return note(1, "no plan for a further kind of iteration: " + made->error().message);
   if (Status added = arena.allocator().add_plan(**made); !added) {
-    note(1, "no room for a further plan: " + added.error().message);
+    note(1, "a further plan does not fit into the arena: " + added.error().message);
     return learner.close();
   }
   arena.watch_memory(arena.lacks_memory());

@@ -86,7 +86,7 @@ bool Session::State::adopt_cached_plan() {
 
 void Session::State::adopt(Plan plan) {
   if (Status valid = plan.validate(); !valid) return fail(valid.error());
-  if (plan.height.value() == 0) return turn_off("the job has no allocation that could be planned", true);
+  if (plan.height.value() == 0) return turn_off("the job has no allocation to plan", true);
   room.release_upstream();
   if (refuse_plan(plan) || refuse_oversized(plan)) return;
   const Result<bool> served = arena.serve(plan);

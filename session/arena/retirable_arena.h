@@ -88,7 +88,7 @@ class RetirableArena final : public allocator::Arena {
  private:
   static Error gone() { return Error{ErrorCode::kOutOfMemory, "the arena was given back"}; }
   static Error no_room() {
-    return Error{ErrorCode::kOutOfMemory, "the budget has no room for a larger arena"};
+    return Error{ErrorCode::kOutOfMemory, "a larger arena does not fit into the budget"};
   }
 
   std::unique_ptr<allocator::Arena> arena_;

@@ -79,7 +79,7 @@ Result<std::unique_ptr<RetirableArena>> ServedArena::map_retirable(Bytes height)
   const Bytes whole = allocator::round_up_to(height, port_.arena_page());
   const Bytes charged = ledger == nullptr || ledger->try_take_arena(whole) ? whole : Bytes(0);
   if (charged.value() == 0 && !port_.commits_on_touch())
-    return Error{ErrorCode::kOutOfMemory, "the budget has no room for the arena any more"};
+    return Error{ErrorCode::kOutOfMemory, "the arena does not fit into the budget any more"};
   Result<std::unique_ptr<allocator::Arena>> mapped =
       port_.map_arena(height, on_use ? allocator::Backing::kOnUse : allocator::Backing::kNow);
   const bool as_counted = mapped.ok() && (*mapped)->mapped() == whole;

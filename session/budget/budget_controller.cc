@@ -34,24 +34,24 @@ BudgetController::BudgetController(const Budget& budget, Ledger* ledger, TorchPo
   if (!budget_.is_set()) return;
   state_.change(State::kWaiting, budget_.text());
   if (ledger_ == nullptr) {
-    refuse("this device's memory is not counted");
+    refuse("Stowage does not count this device's memory");
   } else if (budget_.kind() == Budget::Kind::kShareOfDevice && device_memory_.value() == 0) {
-    refuse("how much memory the device has is not known");
+    refuse("the size of the device's memory is not known");
   }
 }
 
 void BudgetController::refuse(const std::string& why) {
   state_.change(State::kNone, why);
   if (ledger_ != nullptr) ledger_->lift_limit();
-  warn("the budget of " + budget_.text() + " is not held: " + why + "; the job goes on without a budget");
+  warn("the budget of " + budget_.text() + " cannot be held: " + why + "; the job goes on without a budget");
 }
 
 void BudgetController::begin(bool last_call) {
   if (state_.load() != State::kWaiting || (!torch_.guards_are_known() && !last_call)) return;
   if (!torch_.guards_are_known())
     return refuse(
-        "Stowage's Python package is not loaded in this process, and only it can guard the tensors whose "
-        "pointers Python hands out (install it beside torch, or call stowage.enable(budget=…))");
+        "Stowage's Python package is not loaded in this process, and only it can guard tensors whose "
+        "pointers Python code gets (install it beside torch, or call stowage.enable(budget=…))");
   if (Status begun = torch_.begin_rescue(); !begun) return refuse(begun.error().message);
   state_.change(State::kWatching, "the runtime is installed");
   evictions_at_mark_ = unplanned_evictions();
@@ -71,8 +71,8 @@ void BudgetController::shed() {
   torch_.make_room(over, device_);
   ledger_->trim();
   if (ledger_->met()) return;
-  note(1, "budget: " + std::to_string(ledger_->missing(Bytes(0)).value()) +
-              " bytes more than that are held and cannot be evicted; nothing is added until they are freed");
+  note(1, "budget: the job holds " + std::to_string(ledger_->missing(Bytes(0)).value()) +
+              " bytes above it that cannot be evicted; nothing is added until they are freed");
 }
 
 void BudgetController::end() noexcept try {
@@ -82,16 +82,15 @@ void BudgetController::end() noexcept try {
   if (state_.load() == State::kWatching) rest();
   state_.change(State::kEnded, "the session ends");
 } catch (const std::exception& error) {
-  warn(std::string("the budget ends, but not every evicted tensor could be brought back: ") + error.what());
+  warn(std::string("the budget ends, but not every evicted tensor could be restored: ") + error.what());
 }
 
 // Small processes beside the job, such as launchers, have nothing to limit.
 void BudgetController::warn_of_no_limit() const {
   if (!pending() || state_.load() != State::kWatching || ledger_->peak_held() < kWorthALimit) return;
-  warn(
-      "the budget of " + budget_.text() +
-      " was never a limit: the job ended before its own peak was known; a budget in bytes, such as 12GiB, is "
-      "one from the first allocation on");
+  warn("the budget of " + budget_.text() +
+       " never took effect: the job ended before its own peak was known; a budget in bytes, such as 12GiB, "
+       "takes effect with the first allocation");
 }
 
 void BudgetController::rest() {
@@ -168,8 +167,8 @@ bool BudgetController::follow_peak(Bytes bytes) noexcept {
   raise_peak(static_cast<std::uint64_t>(needed * kSpareRoom / share));
   if (!soft_.exchange(true))
     warn("the budget of " + budget_.text() + " rises to " + std::to_string(ledger_->limit().value()) +
-         " bytes: what the job holds cannot be evicted, and its own peak is only guessed, since no optimizer "
-         "steps; a budget in bytes, such as 12GiB, stays as it is");
+         " bytes: what the job holds cannot be evicted, and its own peak is only estimated, since no "
+         "optimizer steps; a budget in bytes, such as 12GiB, never rises");
   return true;
 }
 

@@ -154,7 +154,7 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
     return try_again("the job's ops differ from iteration to iteration");
   }
   astray_ = 0;
-  if (repeats_later()) return try_again("iterations of so many marks do not repeat themselves");
+  if (repeats_later()) return try_again("iterations do not repeat with this number of marks");
   if (++followed_ == 1) return;
   calm_ = counts.rooms == at_mark_.rooms ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;
@@ -172,7 +172,7 @@ void ScheduleController::try_again(const std::string& why) {
 void ScheduleController::stay_alone(const std::string& why) {
   stop();
   state_.change(State::kAlone, why);
-  note(1, "budget: rescue alone makes room, without a schedule: " + why);
+  note(1, "budget: tensors are evicted on demand, without a schedule: " + why);
   const std::lock_guard lock(mutex_);
   facts_.reason = why;
 }

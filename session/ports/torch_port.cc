@@ -12,7 +12,7 @@ class NoTorch final : public TorchPort {
 
   [[nodiscard]] bool guards_are_known() const override { return false; }
   Status begin_rescue() override {
-    return Error{ErrorCode::kUnsupported, "this build has no runtime to hold a budget with"};
+    return Error{ErrorCode::kUnsupported, "this build has no runtime that can hold a budget"};
   }
   void end_rescue() override {}
 

@@ -64,7 +64,7 @@ std::vector<std::string> unknown_variables(const Environment& environment) {
     const std::string nearest = nearest_name(name, known);
     sentences.push_back(
         "there is no setting " + name + ", so it is ignored; " +
-        (nearest.empty() ? "`stowage settings` lists them all" : "is " + nearest + " meant?"));
+        (nearest.empty() ? "`stowage settings` lists them all" : "did you mean " + nearest + "?"));
   }
   return sentences;
 }

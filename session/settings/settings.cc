@@ -157,32 +157,32 @@ Entry fault() {
 // The table. Everything that lists, reads or explains settings goes through it.
 const std::vector<Entry>& table() {
   static const auto* entries = new std::vector<Entry>{
-      flag("STOWAGE", &Settings::enable, "take part in this process"),
+      flag("STOWAGE", &Settings::enable, "use Stowage in this process"),
       choice("STOWAGE_DEVICES", &Settings::devices, {"auto", "cuda", "cpu", "both"},
              "allocators to plan; auto: CUDA's where a CUDA driver is found, else the CPU's"),
       parsed("STOWAGE_BUDGET", &Settings::budget, "the most bytes of a device that the job may hold"),
-      flag("STOWAGE_RECORD_OPS", &Settings::record_ops, "write down ATen ops too, not allocations only"),
+      flag("STOWAGE_RECORD_OPS", &Settings::record_ops, "record ATen ops too, not only allocations"),
       count("STOWAGE_RECORD_EVENTS", &Settings::record_events, 1'000, 100'000'000,
-            "bound on recorded events kept"),
+            "the most recorded events to keep"),
       count("STOWAGE_RECORD_ITERATIONS", &Settings::record_iterations, 2, 1'000'000,
-            "iterations to wait for a steady state before staying out of the way"),
+            "iterations without a steady state after which Stowage gives up"),
       real("STOWAGE_PLAN_SECONDS", &Settings::plan_seconds, 0.01, 3600,
            "time limit of the planner, in seconds"),
       count("STOWAGE_PLAN_WORK", &Settings::plan_work, 1'000, 1'000'000'000'000,
             "work limit of the planner, in placed buffers looked at, about 1 ns each"),
       count("STOWAGE_PLAN_WAIT_MS", &Settings::plan_wait_ms, 0, 600'000,
-            "milliseconds the boundary at which a plan is asked for waits for it"),
+            "milliseconds to wait for a plan at the end of the iteration that requests it"),
       count("STOWAGE_MAX_PLANS", &Settings::max_plans, 1, 64, "kinds of iteration planned side by side"),
       real("STOWAGE_MISS_TOLERANCE", &Settings::miss_tolerance, 0, 1,
-           "share of requests off the plan from which an iteration counts as diverged"),
+           "share of requests off the plan above which an iteration has diverged"),
       count("STOWAGE_DIVERGED_ITERATIONS", &Settings::diverged_iterations, 1, 1'000'000,
             "diverged iterations in a row after which recording begins again"),
       count("STOWAGE_MAX_REPLANS", &Settings::max_replans, 0, 1'000,
-            "times recording may begin again before Stowage stays out of the way"),
+            "times recording may begin again before Stowage gives up"),
       choice("STOWAGE_ARENA", &Settings::arena, {"vmm", "malloc"},
              "memory of a CUDA arena: CUDA virtual memory, or one cudaMalloc (for IPC and RDMA)"),
       text("STOWAGE_REPORT", &Settings::report, "text (or 1), or a path",
-           "at exit: a table to stderr, or JSON to a file"),
+           "at exit: a table on stderr, or JSON in a file"),
       text("STOWAGE_TRACE", &Settings::trace, "a path", "at exit: write the recorded trace to this file"),
       text("STOWAGE_PLAN_CACHE", &Settings::plan_cache, "a folder", "keep plans here between runs"),
       text("STOWAGE_JOB", &Settings::job, "any text", "name of the job in traces, for people"),
@@ -206,7 +206,7 @@ Error unknown(const std::string& key) {
   return {ErrorCode::kInvalidArgument,
           "there is no setting " + key +
               (nearest.empty() ? "; `stowage settings` lists them all with their bounds"
-                               : "; is " + nearest + " meant?")};
+                               : "; did you mean " + nearest + "?")};
 }
 
 Status apply(Settings& settings, const Entry& entry, const std::string& value) {

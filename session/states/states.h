@@ -56,7 +56,7 @@ class StateMachine {
     if (from == to) return;
     const std::string what = std::string(name_) + ": " + to_string(from) + " to " + to_string(to);
     if (!leads(from, to))
-      throw std::logic_error(what + " is no change that its table has; please report this");
+      throw std::logic_error(what + " is not a change that its table allows; please report this");
     state_.store(to, std::memory_order_release);
     note(2, what + " (" + why + ")");
   }

@@ -234,7 +234,7 @@ print(torch.zeros(1000000).sum().item())
 """
     done = python(program)
     assert done.returncode == 0 and done.stdout.strip() == "0.0"
-    assert done.stderr.count("\n") == 1 and "the budget of 1MB is not held" in done.stderr
+    assert done.stderr.count("\n") == 1 and "the budget of 1MB cannot be held" in done.stderr
 
 
 THREADS = """

@@ -104,7 +104,7 @@ def test_what_is_no_report_is_one_error(command, tmp_path, content):
     (["run", "--no-such", "train.py"], "stowage: error: unrecognized arguments: --no-such"),
     (["run", "--budget", "much", "examples/char_gpt.py"], 'stowage run: error: STOWAGE_BUDGET is "much"'),
     (["run", "--set", "max_plans=x", "examples/char_gpt.py"], 'stowage run: error: STOWAGE_MAX_PLANS is "x"'),
-    (["run", "--set", "max_plan=3", "examples/char_gpt.py"], "there is no setting max_plan; is max_plans meant?"),
+    (["run", "--set", "max_plan=3", "examples/char_gpt.py"], "there is no setting max_plan; did you mean max_plans?"),
     (["run", "--set", "max_plans", "examples/char_gpt.py"], "--set takes key=value"),
     (["dryrun", "--device-memory", "much", "examples/char_gpt.py"], "stowage dryrun: error: much is not a valid amount"),
     (["dryrun", "--devices", "x", "examples/char_gpt.py"], "stowage dryrun: error: argument --devices"),

@@ -91,7 +91,7 @@ def test_an_unknown_variable_does_not_end_stowage():
                       STOWAGE_PLAN_WAIT_MS="60000", STOWAGE_BUGDET="1GiB")
     assert done.stdout.splitlines()[-1] == "planned", done.stderr
     assert done.stderr == ("stowage: warning: there is no setting STOWAGE_BUGDET, so it is ignored; "
-                           "is STOWAGE_BUDGET meant?\n")
+                           "did you mean STOWAGE_BUDGET?\n")
 
 
 @pytest.mark.parametrize("fault", ["planner", "thread", "arena"])

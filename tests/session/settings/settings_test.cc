@@ -44,7 +44,7 @@ TEST(Settings, WhatIsWrongIsNamedWithItsBounds) {
 }
 
 TEST(Settings, AnUnknownKeyIsAnErrorWithTheNearestOne) {
-  EXPECT_NE(error_of({}, "max_plan=1").find("there is no setting max_plan; is max_plans meant?"),
+  EXPECT_NE(error_of({}, "max_plan=1").find("there is no setting max_plan; did you mean max_plans?"),
             std::string::npos);
   EXPECT_NE(error_of({}, "nothing=1").find("`stowage settings` lists"), std::string::npos);
   EXPECT_NE(error_of({}, "max_plans"), "");
@@ -62,7 +62,7 @@ TEST(Environment, AnUnknownVariableIsToldWithTheNearestSetting) {
   const auto told = unknown_variables(
       {{"STOWAGE_BUGDET", "1GiB"}, {"STOWAGE_COLOUR_OF_THE_SHIP", "red"}, {"STOWAGE_VERBOSE", "9"}});
   ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0], "there is no setting STOWAGE_BUGDET, so it is ignored; is STOWAGE_BUDGET meant?");
+  EXPECT_EQ(told[0], "there is no setting STOWAGE_BUGDET, so it is ignored; did you mean STOWAGE_BUDGET?");
   EXPECT_EQ(
       told[1],
       "there is no setting STOWAGE_COLOUR_OF_THE_SHIP, so it is ignored; `stowage settings` lists them all");
