@@ -57,8 +57,7 @@ bool library_path(char* path, std::size_t size) {
 
 void start() {
   char path[4096];
-  if (!library_path(path, sizeof path))
-    return warn("cannot tell where libstowage.so is", "set STOWAGE_LIBRARY");
+  if (!library_path(path, sizeof path)) return warn("cannot find libstowage.so", "set STOWAGE_LIBRARY");
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return warn("cannot load libstowage.so", dlerror());
   void* autoload = dlsym(library, "stowage_autoload_preloaded");

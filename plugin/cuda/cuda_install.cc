@@ -43,7 +43,7 @@ Result<torch_cuda::CUDAAllocator*> find_native() {
     }
   }
   return unsupported("the CUDA allocator in place is not PyTorch's native one (it calls itself \"" +
-                     torch_cuda::get()->name() + "\"): install Stowage before it, or without it");
+                     torch_cuda::get()->name() + "\"): install Stowage before it, or do not install it");
 }
 
 /// The process's adaptor over the native allocator, made on first use.
@@ -90,7 +90,7 @@ Status install_cuda(const Settings& settings) {
     const CudaAdaptor* before = cuda_adaptor();
     torch_cuda::CUDAAllocator* current = torch_cuda::get();
     if (before != nullptr && current != before && current->name() != "native") {
-      return unsupported("another allocator (\"" + current->name() + "\") has been put in place since");
+      return unsupported("another allocator (\"" + current->name() + "\") was installed after Stowage");
     }
     if (Status opened = open(settings); !opened) return opened;
     if (current != cuda_adaptor()) put_in_place(cuda_adaptor());
@@ -107,7 +107,7 @@ void remove_cuda() {
     if (torch_cuda::get() == ours && ours->unreferenced()) put_in_place(&ours->upstream());
     return {};
   });
-  if (!removed) warn("giving the CUDA allocator back: " + removed.error().message);
+  if (!removed) warn("PyTorch's CUDA allocator could not be put back: " + removed.error().message);
 }
 
 }  // namespace stowage::plugin

@@ -42,7 +42,7 @@ def read(path: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise StowageError(f"{path} is not a report of Stowage: {error}") from None
     if not isinstance(content, dict):
-        raise StowageError(f"{path} is not a report of Stowage: it holds no object")
+        raise StowageError(f"{path} is not a report of Stowage: it is not a JSON object")
     return content
 
 
