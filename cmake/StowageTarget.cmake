@@ -58,10 +58,11 @@ function(stowage_test name)
   endif()
 endfunction()
 
-# stowage_benchmark(<name> SOURCES … [LINK …]): one Google Benchmark program.
+# stowage_benchmark(<name> SOURCES … [LINK …]): one Google Benchmark program, in benchmarks/ of the build folder.
 function(stowage_benchmark name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   stowage_common(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} benchmark::benchmark benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
 endfunction()

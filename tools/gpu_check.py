@@ -216,9 +216,9 @@ def check_hot_path(check: Check) -> None:
     build = simulated.build_folder()
     environment = harness.clean_environment() | {"STOWAGE_BUILD": str(build)}
     check.write("## Hot path (ns of the host for one allocation and its free)", "")
-    script = [sys.executable, "benchmarks/adaptor_hot_path.py", "--device", check.device]
+    script = [sys.executable, "benchmarks/plugin/hot_path.py", "--device", check.device]
     shown = run_program(check, script if check.real else [*script, "--quick"], environment).splitlines()
-    check.write("Through PyTorch (`benchmarks/adaptor_hot_path.py`):", "",
+    check.write("Through PyTorch (`benchmarks/plugin/hot_path.py`):", "",
                 *[line for line in shown if line.startswith("|")], "")
     for program in sorted((build / "benchmarks").glob("*hot_path*")):
         if program.is_file() and os.access(program, os.X_OK):

@@ -1,6 +1,6 @@
 """Full-size jobs on the simulated device: every front door reaches the plan and stays in it, without a call for memory.
 
-All doors with all ten models; benchmarks/zoo_doors.py makes a table of the same figures. What the jobs hold is compared
+All doors with all ten models; benchmarks/zoo/doors.py makes a table of the same figures. What the jobs hold is compared
 with PyTorch's own allocator, and so is the model of it that `stowage replay` has.
 """
 
