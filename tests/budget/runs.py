@@ -1,21 +1,26 @@
-"""Runs jobs of tests/budget/job.py in processes of their own."""
+"""Runs jobs of tests/budget/job.py, and small programs, in processes of their own."""
 
 import json
 import os
 import pathlib
 import subprocess
-import sys
+
+from tests.warm import client
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ITERATIONS = 10
 
 
-def run(*names: str, iterations: int = ITERATIONS, **settings: str) -> dict[str, dict]:
-    """What each job left, by name. `settings`: environment variables; none of the caller's STOWAGE* are passed on."""
+def process(*words: str, timeout_s: float = 600, **settings: str) -> subprocess.CompletedProcess:
+    """`python WORDS…`. `settings`: environment variables; none of the caller's STOWAGE* are passed on."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
-    done = subprocess.run([sys.executable, "-m", "tests.budget.job", str(iterations), *names], env=environment, cwd=ROOT,
-                          text=True, capture_output=True)
+    return client.run(*words, environment=environment, timeout_s=timeout_s)
+
+
+def run(*names: str, iterations: int = ITERATIONS, **settings: str) -> dict[str, dict]:
+    """What each job left, by name."""
+    done = process("-m", "tests.budget.job", str(iterations), *names, **settings)
     if done.returncode != 0:
         raise RuntimeError(f"{names} {settings}: exit status {done.returncode}: {done.stderr}")
     found = {left["name"]: left for left in map(json.loads, done.stdout.splitlines())}

@@ -1,35 +1,27 @@
 """Ordinary programs (everyday.py) run at half of their own peak, or less than they need otherwise, with the same bits."""
 
 import importlib.util
-import os
 import re
 import subprocess
-import sys
 
 import pytest
 
 from tests.budget.everyday import JOBS
-from tests.budget.runs import ROOT
+from tests.budget.runs import process
 
 _SHARES = {"Checkpoints": "80%"}  # its peak is small as it is; the others: 50 %
 _PACKAGES = {"SavesSafely": "safetensors", "LoadsSafely": "safetensors"}
 
 
-def _run(*command: str, **settings: str) -> subprocess.CompletedProcess:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
-    return subprocess.run([sys.executable, *command], env=environment, cwd=ROOT, text=True, capture_output=True)
-
-
 def _under(budget: str, *command: str) -> subprocess.CompletedProcess:
-    return _run(*command, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET=budget)
+    return process(*command, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET=budget)
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_an_everyday_job_runs_far_below_its_peak(name):
     if name in _PACKAGES and importlib.util.find_spec(_PACKAGES[name]) is None:
         pytest.skip(f"{_PACKAGES[name]} is not installed")
-    plain = _run("-m", "tests.budget.everyday", name)
+    plain = process("-m", "tests.budget.everyday", name)
     assert plain.returncode == 0, plain.stderr
     less = _under(_SHARES.get(name, "50%"), "-m", "tests.budget.everyday", name)
     assert less.returncode == 0, less.stderr[-2000:]
@@ -87,7 +79,7 @@ torch.distributed.destroy_process_group()
 
 
 def test_fsdp2_runs_with_the_same_bits():
-    plain = _run("-c", _SHARDED)
+    plain = process("-c", _SHARDED)
     for share in ("90%", "60%"):
         done = _under(share, "-c", _SHARDED)
         assert done.returncode == 0 and done.stdout == plain.stdout != "", done.stderr[-2000:]

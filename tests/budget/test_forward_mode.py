@@ -1,20 +1,15 @@
 """Jobs with forward-mode AD (forward_mode.py) run at half of their own peak with the same bits: tangents are evicted."""
 
-import os
 import subprocess
-import sys
 
 import pytest
 
 from tests.budget.forward_mode import JOBS
-from tests.budget.runs import ROOT
+from tests.budget.runs import process
 
 
 def _run(name: str, **settings: str) -> subprocess.CompletedProcess:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
-    return subprocess.run([sys.executable, "-m", "tests.budget.forward_mode", name], env=environment, cwd=ROOT, text=True,
-                          capture_output=True)
+    return process("-m", "tests.budget.forward_mode", name, **settings)
 
 
 @pytest.mark.parametrize("name", JOBS)

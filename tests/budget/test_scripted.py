@@ -1,12 +1,10 @@
 """Scripted and traced modules train at half of their own peak with the same bits: what the interpreter calls is seen."""
 
-import os
 import subprocess
-import sys
 
 import pytest
 
-from tests.budget.runs import ROOT
+from tests.budget.runs import process
 
 _PERCEPTRON = "nn.Sequential(*(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(8)))"
 _BLOCK = "nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Dropout(0.1))"
@@ -34,10 +32,8 @@ print([one.double().sum().item().hex() for one in model.state_dict().values()])
 
 
 def _run(name: str, **settings: str) -> subprocess.CompletedProcess:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
     sizes, model = JOBS[name]
-    return subprocess.run([sys.executable, "-c", _TRAINING.format(sizes=sizes, model=model)], cwd=ROOT, text=True,
-                          env=environment | {"OMP_NUM_THREADS": "1"} | settings, capture_output=True)
+    return process("-c", _TRAINING.format(sizes=sizes, model=model), **settings)
 
 
 @pytest.mark.parametrize("name", JOBS)

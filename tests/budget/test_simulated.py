@@ -10,11 +10,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
 from tests.budget.runs import ROOT
+from tests.warm import client
 from tests.zoo import simulated
 
 pytestmark = pytest.mark.skipif(not (simulated.build_folder() / "simulator" / "env.json").exists(),
@@ -44,8 +44,7 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def process(*command: str, **settings: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *command], env=environment(**settings), cwd=ROOT, text=True, capture_output=True,
-                          timeout=300)
+    return client.run(*command, environment=environment(**settings), timeout_s=300)
 
 
 @functools.cache

@@ -1,12 +1,8 @@
 """A job under a budget beside whose main thread others run: ones that draw random numbers or train, and forked workers."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
-from tests.budget.runs import ROOT
+from tests.budget.runs import process
 
 TRAIN = """
 import hashlib, os, threading, time, torch, torch.nn as nn
@@ -74,12 +70,8 @@ over = True; thread.join(); print(loaded)
 
 
 def run(program: str, budget: str | None) -> str:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"}
-    if budget is not None:
-        environment |= {"STOWAGE": "1", "STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": budget}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, text=True, capture_output=True,
-                          timeout=500)
+    settings = {} if budget is None else {"STOWAGE": "1", "STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": budget}
+    done = process("-c", program, timeout_s=500, **settings)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

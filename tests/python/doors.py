@@ -5,6 +5,8 @@ import pathlib
 import subprocess
 import sys
 
+from tests.warm import client
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Trains a small model; prints digests of losses, parameters, gradients and RNG state, one line.
@@ -29,10 +31,13 @@ print("digest", digest.hexdigest())
 """
 
 
-def python(program: str, *arguments: str, **settings: str) -> subprocess.CompletedProcess:
-    """`settings` are environment variables; none of the caller's own STOWAGE* are passed on."""
+def python(program: str, *arguments: str, warm: bool = True, **settings: str) -> subprocess.CompletedProcess:
+    """`settings` are environment variables; none of the caller's own STOWAGE* are passed on. `warm`: in a fork of a process
+    that has imported torch."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python")} | settings
+    if warm:
+        return client.run("-c", program, *arguments, environment=environment, timeout_s=300)
     return subprocess.run([sys.executable, "-c", program, *arguments], env=environment, cwd=ROOT, text=True,
                           capture_output=True, timeout=300)
 

@@ -3,11 +3,10 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 from dataclasses import dataclass
 
 from tests.plugin.cuda import simulated_job
+from tests.warm import client
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SETTINGS = {
@@ -32,8 +31,7 @@ def run(job: str, setting: str, device: str = "cuda", iterations: int = 60, size
         key: value for key, value in os.environ.items() if not key.startswith(("STOWAGE", "PYTORCH_"))}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python"), "RESERVED_SIZE": size}
     environment |= SETTINGS[setting] | extra
-    done = subprocess.run([sys.executable, str(ROOT / "tests/reserved/jobs.py"), job, device, str(iterations)],
-                          env=environment, cwd=ROOT, text=True, capture_output=True, timeout=600)
+    done = client.run(str(ROOT / "tests/reserved/jobs.py"), job, device, str(iterations), environment=environment)
     if done.returncode != 0:
         raise RuntimeError(f"{job} under {setting} on {device}: exit status {done.returncode}: {done.stderr[-2000:]}")
     return Outcome(**json.loads(done.stdout.splitlines()[-1]), errors=done.stderr)

@@ -2,13 +2,14 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import textwrap
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+from tests.warm import client  # noqa: E402
 
 
 def simulator_folder():
@@ -37,8 +38,8 @@ def simulate():
     """simulate(script, **environment) -> stdout. Fails when the script does."""
     def run(script, **environment):
         head = (pathlib.Path(__file__).parent / "preamble.py").read_text()
-        done = subprocess.run([sys.executable, "-c", head + textwrap.dedent(script)], capture_output=True, text=True,
-                              timeout=300, env=simulated_environment(**environment))
+        done = client.run("-c", head + textwrap.dedent(script), environment=simulated_environment(**environment),
+                          timeout_s=300)
         assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-4000:]}"
         return done.stdout
     return run

@@ -7,13 +7,12 @@ allocator and the arena together had reserved after each iteration, and at most.
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.soak import program
+from tests.warm import client
 from tests.zoo import simulated
 from tests.zoo.harness import clean_environment
 
@@ -53,8 +52,7 @@ def run(seed: int, device: str, extra: dict[str, str], iterations: int = ITERATI
         script, report = pathlib.Path(folder) / "job.py", pathlib.Path(folder) / "report.json"
         script.write_text(program.source(seed))
         environment |= extra | {"STOWAGE_REPORT": str(report)}
-        done = subprocess.run([sys.executable, str(script), device, str(iterations)], env=environment, text=True,
-                              capture_output=True, timeout=3600)
+        done = client.run(str(script), device, str(iterations), environment=environment, timeout_s=3600)
         left = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
         told = json.loads(report.read_text()) if report.exists() else {}
     return Left(left, told, done.stderr, done.returncode)

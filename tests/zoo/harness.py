@@ -1,7 +1,8 @@
 """Runs a training job in a process of its own through one of Stowage's front doors, and reads what it left.
 
 Doors: "plain" (no Stowage), "entry_point", "launcher", "enable_before", "enable_after"; on a CUDA device also "preload"
-and "pluggable" (torch.cuda.memory.change_current_allocator). Devices: "cpu", "cuda", and "simulated": the CUDA device
+and "pluggable" (torch.cuda.memory.change_current_allocator). "warm_entry_point" is the entry point in a fork of a process
+that has imported torch, for tests of what a job does afterwards. Devices: "cpu", "cuda", and "simulated": the CUDA device
 that tests/zoo/simulated.py puts under the process.
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from tests.warm import client
 from tests.zoo import simulated
 from tests.zoo.habits import ODD
 from tests.zoo.job import digest_all
@@ -30,6 +32,8 @@ EXAMPLES = {
 _installed = pathlib.Path(sys.executable).parent / "stowage"
 LAUNCHER = [str(_installed)] if _installed.exists() else [sys.executable, "-m", "stowage"]
 DOORS = ("entry_point", "launcher", "enable_before", "enable_after")
+WARM = ("plain", "enable_after", "pluggable", "warm_entry_point")  # doors that do not depend on how torch is imported
+MODULES = {name: f"transformers.models.{name}.modeling_{name}" for name in ("gpt2", "llama", "bert")}
 CUDA_DOORS = (*DOORS, "preload", "pluggable")
 
 
@@ -60,7 +64,7 @@ def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, s
     if door != "plain":
         wanted |= {"STOWAGE_DEVICES": "cpu" if device == "cpu" else "cuda", "STOWAGE_REPORT": str(report),
                    "STOWAGE_PLAN_WAIT_MS": "10000"}  # these iterations are short: a plan is to come at a known one
-    if door in ("entry_point", "preload"):
+    if door in ("entry_point", "warm_entry_point", "preload"):
         wanted["STOWAGE"] = "1"
     if door == "preload":
         wanted["LD_PRELOAD"] = ":".join(filter(None, [preload_library(), wanted.get("LD_PRELOAD")]))
@@ -68,7 +72,7 @@ def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, s
 
 
 def command(door: str, script: list[str]) -> list[str]:
-    if door in ("plain", "entry_point", "preload"):
+    if door in ("plain", "entry_point", "warm_entry_point", "preload"):
         return [sys.executable, *script]
     if door == "launcher":
         return [*LAUNCHER, "run", *script]
@@ -80,8 +84,13 @@ def run(door: str, script: list[str], device: str = "cpu", extra: dict[str, str]
     """The finished process; Stowage's report, if it left one, is its attribute `report`."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
-        done = subprocess.run(command(door, script), cwd=ROOT, env=environment(door, device, report, extra or {}),
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout_s)
+        words, settings = command(door, script), environment(door, device, report, extra or {})
+        if door in WARM:
+            modules = [module for name, module in MODULES.items() if any(name in word for word in words)]
+            done = client.run(*words[1:], environment=settings, merged=True, timeout_s=timeout_s, modules=modules)
+        else:
+            done = subprocess.run(words, cwd=ROOT, env=settings, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=timeout_s)
         done.report = json.loads(report.read_text()) if report.exists() else {}
     return done
 

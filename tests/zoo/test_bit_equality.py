@@ -30,7 +30,7 @@ def test_models(model, door):
 @pytest.mark.parametrize("model", ["gpt2", "resnet18"])
 def test_jobs_that_leave_the_plan_come_back(model, habit):
     """In the iteration directly after an odd one or an evaluation every request is in the plan again."""
-    planned = harness.run_model(model, "entry_point", habit)
+    planned = harness.run_model(model, "warm_entry_point", habit)
     assert_planned_and_equal(harness.plain_model(model, habit), planned)
     assert planned.report["last_iteration_misses"] == 0, planned.report
 
@@ -55,7 +55,7 @@ def test_micro_steps_that_the_job_marks():
 
 @pytest.mark.parametrize("fault", ["planner", "thread", "arena"])
 def test_a_failure_inside_is_one_warning_and_the_job_goes_on(fault):
-    faulty = harness.run_model("resnet18", "entry_point", extra={"STOWAGE_FAULT": fault})
+    faulty = harness.run_model("resnet18", "warm_entry_point", extra={"STOWAGE_FAULT": fault})
     assert harness.differences(harness.plain_model("resnet18").digests, faulty.digests) == []
     warnings = [line for line in faulty.output.splitlines() if line.lower().startswith("stowage")]
     assert len(warnings) == 1, faulty.output

@@ -39,7 +39,7 @@ def run(door: str, model: str, what: str, **extra: str):
 @pytest.mark.parametrize("model", ["resnet50", "gpt2"])
 def test_a_copy_of_weights_or_state_costs_what_it_holds(model, what):
     expandable, _ = run("plain", model, what, PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True")
-    planned, report = run("entry_point", model, what)
+    planned, report = run("warm_entry_point", model, what)
     device = report["devices"][0] if "devices" in report else report
     assert device["state"] == "planned", device
     assert device["clean_iterations"] >= device["planned_iterations"] - 3, device

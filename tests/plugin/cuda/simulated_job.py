@@ -1,5 +1,7 @@
 """Runs a snippet of a CUDA job in a process of its own, on the simulated device, with Stowage at hand.
 
+Where something is to be preloaded, in one that imports torch itself; else in a fork of a warm one (tests/warm/client.py).
+
 The snippet sees torch, lib (the C interface), enable(**settings), disable(), report(), state(), Job (a small training
 job) and plan(job), which trains until the job is planned. It reports by assert; its output is returned.
 """
@@ -10,6 +12,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT))
+from tests.warm import client  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("STOWAGE_BUILD", ROOT / "build"))
 LIBRARY = BUILD / "lib" / "libstowage.so"
 PRELOAD = BUILD / "lib" / "libstowage_preload.so"
@@ -72,7 +77,11 @@ def environment(preload=(), **extra):
 
 
 def run(snippet, prelude=PRELUDE, preload=(), expect=0, **extra):
-    done = subprocess.run([sys.executable, "-c", prelude + snippet], env=environment(preload, **extra), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    settings = environment(preload, **extra)
+    if preload:
+        done = subprocess.run([sys.executable, "-c", prelude + snippet], env=settings, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=300)
+    else:
+        done = client.run("-c", prelude + snippet, environment=settings, merged=True, timeout_s=300)
     assert done.returncode == expect, done.stdout[-4000:]
     return done.stdout
