@@ -18,20 +18,20 @@ namespace stowage::plugin {
 namespace {
 
 /// Settings for this door: choosing it is asking for Stowage.
-Settings door_settings() {
-  Result<Settings> settings = read_settings();
+session::Settings door_settings() {
+  Result<session::Settings> settings = session::read_settings();
   if (settings) return settings->enable = true, *settings;
-  warn(settings.error().message + "; the defaults are used");
-  return Settings{};
+  session::warn(settings.error().message + "; the defaults are used");
+  return session::Settings{};
 }
 
 /// The allocator behind the C ABI: ours if it can be, else PyTorch's native one.
 torch_cuda::CUDAAllocator& door() {
   static torch_cuda::CUDAAllocator* const allocator = []() -> torch_cuda::CUDAAllocator* {
-    const Settings settings = door_settings();
+    const session::Settings settings = door_settings();
     const Status opened = open_cuda(settings);
     if (opened) finish_at_exit(settings);
-    if (!opened) warn(opened.error().message + "; this job's memory is not planned");
+    if (!opened) session::warn(opened.error().message + "; this job's memory is not planned");
     torch_cuda::CUDAAllocator* made = cuda_adaptor();
     if (made == nullptr) made = dynamic_cast<torch_cuda::CUDAAllocator*>(c10::GetAllocator(c10::kCUDA));
     if (made != nullptr && !made->initialized()) {  // as torch does on its first use of CUDA
@@ -50,7 +50,7 @@ T guarded(const char* what, T otherwise, Action action) noexcept {
   try {
     return action();
   } catch (const std::exception& error) {
-    warn(std::string(what) + ": " + error.what());
+    session::warn(std::string(what) + ": " + error.what());
     return otherwise;
   }
 }

@@ -80,14 +80,15 @@ const char* told(Work work) noexcept try {
 void warn_of_unknown_variables() {
   static std::once_flag once;
   std::call_once(once, [] {
-    for (const std::string& sentence : unknown_variables(process_environment())) warn(sentence);
+    for (const std::string& sentence : session::unknown_variables(session::process_environment()))
+      session::warn(sentence);
   });
 }
 
-Status enable(const Settings& settings) {
+Status enable(const session::Settings& settings) {
   warn_of_unknown_variables();
   const std::lock_guard lock(control_mutex());
-  set_verbosity(settings.verbose);
+  session::set_verbosity(settings.verbose);
   live_torch().debugging().ask(settings);
   live_torch().debugging().begin();
   if (Status opened = open_doors(settings); !opened) return opened;
@@ -102,7 +103,7 @@ bool is_called(const Device& device, const std::string& name) {
 }
 
 Status save_trace_of(const std::string& path, const std::string& device) {
-  const std::vector<Session*> sessions = present_sessions();
+  const std::vector<session::Session*> sessions = session::present_sessions();
   for (auto at = sessions.rbegin(); at != sessions.rend(); ++at) {
     if (device.empty() || is_called((*at)->info().device, device)) return (*at)->save_trace(path);
   }
@@ -115,11 +116,11 @@ void enable_once(const char* overrides) {
   static std::atomic<bool> asked{false};
   if (asked.exchange(true)) return;
   const int status = guarded([&]() -> Status {
-    const Result<Settings> settings = read_settings(overrides);
+    const Result<session::Settings> settings = session::read_settings(overrides);
     if (!settings.ok()) return settings.error();
     return settings->enable ? enable(*settings) : Status();
   });
-  if (status != 0) warn(last_error + "; the job goes on without Stowage");
+  if (status != 0) session::warn(last_error + "; the job goes on without Stowage");
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ using namespace stowage::plugin;  // NOLINT(google-build-using-namespace)
 
 int stowage_enable(const char* overrides) {
   return guarded([&]() -> Status {
-    const Result<Settings> settings = read_settings(overrides == nullptr ? "" : overrides);
+    const Result<session::Settings> settings = session::read_settings(overrides == nullptr ? "" : overrides);
     return settings.ok() ? enable(*settings) : Status(settings.error());
   });
 }
@@ -179,15 +180,15 @@ int stowage_save_trace(const char* path, const char* device) {
 }
 
 const char* stowage_settings(const char* overrides) {
-  const Result<Settings> settings = read_settings(overrides == nullptr ? "" : overrides);
-  if (settings.ok()) return told([&] { return settings_json(*settings); });
+  const Result<session::Settings> settings = session::read_settings(overrides == nullptr ? "" : overrides);
+  if (settings.ok()) return told([&] { return session::settings_json(*settings); });
   failed(settings.error());
   return nullptr;
 }
 
 int stowage_finish_later() {
   return guarded([]() -> Status {
-    const Result<Settings> settings = read_settings();
+    const Result<session::Settings> settings = session::read_settings();
     if (!settings.ok()) return settings.error();
     finish_at_exit(*settings);
     return {};
@@ -198,7 +199,7 @@ int stowage_guard_with(int (*place)(int)) {
   return guarded([&]() -> Status {
     live_torch().set_guard_placer(place);
     live_torch().debugging().begin();
-    for (Session* session : all_sessions()) session->guards_placed();
+    for (session::Session* session : session::all_sessions()) session->guards_placed();
     return {};
   });
 }
@@ -257,7 +258,7 @@ void stowage_finish() { finish(); }
 void stowage_finish_as(const char* name) {
   if (name == nullptr) return finish_quietly();
   guarded([&]() -> Status {
-    set_process_name(name);
+    session::set_process_name(name);
     return {};
   });
 }

@@ -17,7 +17,7 @@ bool cuda_driver_found() { return dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)
 constexpr bool kCudaBuilt = true;
 #else
 constexpr bool kCudaBuilt = false;
-Status install_cuda(const Settings&) {
+Status install_cuda(const session::Settings&) {
   return Error{ErrorCode::kUnsupported,
                "this build of Stowage has no CUDA part; build it against a CUDA build of torch"};
 }
@@ -26,12 +26,13 @@ void remove_cuda() {}
 
 }  // namespace
 
-Status open_doors(const Settings& settings) {
-  const bool automatic = settings.devices == Devices::kAuto;
-  const bool cuda = settings.devices == Devices::kCuda || settings.devices == Devices::kBoth ||
+Status open_doors(const session::Settings& settings) {
+  const bool automatic = settings.devices == session::Devices::kAuto;
+  const bool cuda = settings.devices == session::Devices::kCuda ||
+                    settings.devices == session::Devices::kBoth ||
                     (automatic && kCudaBuilt && cuda_driver_found());
-  const bool cpu =
-      settings.devices == Devices::kCpu || settings.devices == Devices::kBoth || (automatic && !cuda);
+  const bool cpu = settings.devices == session::Devices::kCpu ||
+                   settings.devices == session::Devices::kBoth || (automatic && !cuda);
   if (cuda) {
     if (Status installed = install_cuda(settings); !installed) return installed;
   }

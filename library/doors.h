@@ -9,7 +9,7 @@
 namespace stowage::plugin {
 
 /// Installs the adaptors that settings.devices names. Error: one cannot be installed; none is then.
-Status open_doors(const Settings& settings);
+Status open_doors(const session::Settings& settings);
 /// Removes what is installed. Live tensors stay valid.
 void close_doors();
 

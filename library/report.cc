@@ -143,13 +143,14 @@ Error foreign(const std::string& why) {
 
 std::string process_report_json() {
   Json devices = Json::array();
-  for (const Session* session : present_sessions()) devices.push_back(Json::parse(session->report_json()));
+  for (const session::Session* session : session::present_sessions())
+    devices.push_back(Json::parse(session->report_json()));
   Json report = Json::object();
   for (const Json& device : devices)
     if (report.empty() || (report.value("arena_bytes", 0ull) == 0 && device.value("arena_bytes", 0ull) != 0))
       report = device;
   if (report.empty()) report["state"] = "none";
-  report["process"] = {{"id", getpid()}, {"name", process_name()}};
+  report["process"] = {{"id", getpid()}, {"name", session::process_name()}};
   report["devices"] = devices;
   return report.dump(2, ' ', false, Json::error_handler_t::replace);
 }

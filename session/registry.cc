@@ -6,7 +6,7 @@
 #include "core/support/fork.h"
 #include "session/session.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 struct Registry {
@@ -60,4 +60,4 @@ std::vector<Session*> present_sessions() {
   return present;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class Session;
 
@@ -19,4 +19,4 @@ std::vector<Session*> all_sessions();
 /// enable() begins another.
 std::vector<Session*> present_sessions();
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

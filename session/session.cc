@@ -7,7 +7,7 @@
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 // Period marks count until an optimizer is seen, and both until the user marks iterations himself.
@@ -200,4 +200,4 @@ void Session::after_fork() noexcept {
   state_->state.force(SessionState::kOff);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -22,7 +22,7 @@
 #include "session/settings/settings.h"
 #include "session/states/states.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class Session {
  public:
@@ -134,4 +134,4 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

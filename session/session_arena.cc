@@ -1,7 +1,7 @@
 // When the arena is given up, given back or counted as a whole (arena/served_arena.h says how).
 #include "session/session_state.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kSettlingMarks = 3;  // iterations, then the arena does not fit
@@ -79,4 +79,4 @@ void Session::State::give_back_unused() {
   if (arena.exists()) arena.give_back_idle();
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

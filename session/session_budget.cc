@@ -10,7 +10,7 @@
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kEvictingMarks = 3;  // of one recording, then it ends
@@ -129,4 +129,4 @@ void Session::State::refuse_arena(Bytes arena_bytes, Bytes excess) {
                  " bytes beside the " + std::to_string(ledger.upstream().value()) + " bytes outside it");
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

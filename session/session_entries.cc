@@ -6,7 +6,7 @@
 
 #include "session/session_state.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint32_t kAllocationsPerPoll = 16;
@@ -173,4 +173,4 @@ void Session::State::complete_frees() {
   }
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

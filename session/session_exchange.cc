@@ -7,7 +7,7 @@
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 // Places of what an iteration hands on to the next one, which will be gone soon.
@@ -58,4 +58,4 @@ void Session::State::exchange_arena() {
   if (parted) note(1, "tensors outlive their places in the arena: the plan moves to a new arena");
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

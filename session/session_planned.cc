@@ -12,7 +12,7 @@
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 std::uint64_t requests(const allocator::ServeCounts& counts) {
@@ -155,4 +155,4 @@ void Session::State::back_to_recording() {
   start_recording();
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -7,7 +7,7 @@
 #include "session/session_state.h"
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 void Session::State::start_recording() {
   recording.start(info.device.kind == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0));
@@ -111,4 +111,4 @@ void Session::State::adopt(Plan plan) {
               std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

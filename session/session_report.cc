@@ -5,7 +5,7 @@
 #include "core/format/trace_file.h"
 #include "session/session_state.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -157,4 +157,4 @@ Status Session::save_trace(const std::string& path) const {
                "nothing was recorded yet; enable Stowage and run some iterations first"};
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -3,7 +3,7 @@
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 bool Session::State::refuse_oversized(const Plan& plan) {
   const std::optional<ReservedGuard::Excess> excess = guard.foretell(plan);
@@ -56,4 +56,4 @@ void Session::State::make_room_for_arena(allocator::PlannedAllocator& now, Bytes
   if (lacking.value() != 0) conduct([&] { room.give_up_idle_for(lacking); });
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -26,7 +26,7 @@
 #include "session/session.h"
 #include "tracer/recorder/period_detector.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 struct Session::State {
   State(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch_port, const Settings& chosen,
@@ -150,4 +150,4 @@ void Session::State::conduct(Work work) {
   leave();
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

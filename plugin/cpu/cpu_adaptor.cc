@@ -16,8 +16,8 @@ constexpr std::uint8_t kPriority = 1;  // upstream registers with 0
 
 // A session; those of earlier installs stay, since tensors of theirs may be alive.
 struct Station {
-  Station(CpuPort& port, const Settings& settings) : session(port, live_torch(), settings) {}
-  Session session;
+  Station(CpuPort& port, const session::Settings& settings) : session(port, live_torch(), settings) {}
+  session::Session session;
   Station* older = nullptr;
 };
 
@@ -29,13 +29,13 @@ class CpuAdaptor final : public c10::Allocator {
     default_copy_data(to, from, bytes);
   }
 
-  Status install(const Settings& settings);
+  Status install(const session::Settings& settings);
   void remove();
   void count(c10::StorageImpl& storage) const;
-  Session* session() const { return installed_.load() ? &latest_.load()->session : nullptr; }
+  session::Session* session() const { return installed_.load() ? &latest_.load()->session : nullptr; }
 
  private:
-  c10::DataPtr allocate_within_budget(Session& session, std::size_t bytes);
+  c10::DataPtr allocate_within_budget(session::Session& session, std::size_t bytes);
   static void delete_any(void* address);
   bool free_in_older(void* address) const;
 
@@ -70,7 +70,7 @@ c10::DataPtr CpuAdaptor::allocate(std::size_t bytes) {
 }
 
 // The bytes are counted first, all at once, so that the limit holds whatever other threads do.
-c10::DataPtr CpuAdaptor::allocate_within_budget(Session& session, std::size_t bytes) {
+c10::DataPtr CpuAdaptor::allocate_within_budget(session::Session& session, std::size_t bytes) {
   const Bytes most = CpuPort::most_held(bytes);
   static std::once_flag once;
   std::call_once(once, &CpuPort::return_memory_at_once);
@@ -79,7 +79,7 @@ c10::DataPtr CpuAdaptor::allocate_within_budget(Session& session, std::size_t by
     session.on_upstream_alloc(kept, Bytes(bytes), StreamId{0});
     return {kept, kept, &delete_any, c10::Device(c10::kCPU)};
   }
-  Ledger& ledger = *port_->ledger();
+  session::Ledger& ledger = *port_->ledger();
   while (!ledger.try_take(most)) {
     if (port_->release_oldest()) continue;
     TORCH_CHECK_WITH(OutOfMemoryError, session.make_room(most), "stowage: ", session.explain_shortage(most));
@@ -122,7 +122,7 @@ bool CpuAdaptor::free_in_older(void* address) const {
   return false;
 }
 
-Status CpuAdaptor::install(const Settings& settings) {
+Status CpuAdaptor::install(const session::Settings& settings) {
   const std::lock_guard lock(making_);
   if (installed_.load()) return {};
   c10::Allocator* const present = c10::GetAllocator(c10::kCPU);
@@ -158,9 +158,9 @@ void CpuAdaptor::count(c10::StorageImpl& storage) const {
 
 }  // namespace
 
-Status install_cpu(const Settings& settings) { return adaptor().install(settings); }
+Status install_cpu(const session::Settings& settings) { return adaptor().install(settings); }
 void remove_cpu() { adaptor().remove(); }
 void count_cpu(c10::StorageImpl& storage) { adaptor().count(storage); }
-Session* cpu_session() { return adaptor().session(); }
+session::Session* cpu_session() { return adaptor().session(); }
 
 }  // namespace stowage::plugin

@@ -17,13 +17,13 @@ namespace stowage::plugin {
 
 /// Puts a fresh session in front of PyTorch's CPU allocator. A second install without a remove in between
 /// does nothing. Error: kUnsupported when the CPU allocator in place has no raw deleter.
-Status install_cpu(const Settings& settings);
+Status install_cpu(const session::Settings& settings);
 /// Puts upstream back. Tensors in the arena stay valid until they are freed.
 void remove_cpu();
 /// Counts the memory of a storage from before the install, if it is upstream's, until it is freed. Nothing
 /// happens without a budget. Requires: the storage lives, and nobody frees or replaces its memory meanwhile.
 void count_cpu(c10::StorageImpl& storage);
 /// The session in place, or nullptr.
-Session* cpu_session();
+session::Session* cpu_session();
 
 }  // namespace stowage::plugin

@@ -69,7 +69,7 @@ void CpuPort::release_upstream_cache() {
   malloc_trim(0);
 }
 
-UpstreamUse CpuPort::upstream_use() {
+session::UpstreamUse CpuPort::upstream_use() {
   const Bytes held = ledger_.upstream();
   const Bytes peak = ledger_.peak_upstream();
   return {held - std::min(held, kept_.bytes()), held, peak, peak};

@@ -14,7 +14,7 @@
 
 namespace stowage::plugin {
 
-class CpuPort final : public DevicePort {
+class CpuPort final : public session::DevicePort {
  public:
   /// `job`: the job's name for traces; "" takes the process's command line. `free`: upstream's deleter.
   /// Requires: it lives as long as the process.
@@ -26,10 +26,10 @@ class CpuPort final : public DevicePort {
   Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) override;
   Bytes arena_page() override;
   void release_upstream_cache() override;
-  UpstreamUse upstream_use() override;
+  session::UpstreamUse upstream_use() override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
-  Ledger* ledger() override { return &ledger_; }
+  session::Ledger* ledger() override { return &ledger_; }
   [[nodiscard]] bool commits_on_touch() const override { return true; }
   Bytes decommit(void* address, Bytes bytes) override;
 
@@ -59,7 +59,7 @@ class CpuPort final : public DevicePort {
   std::string job_;
   void (*free_)(void*);
   BlockCache kept_;
-  Ledger ledger_;
+  session::Ledger ledger_;
 };
 
 }  // namespace stowage::plugin

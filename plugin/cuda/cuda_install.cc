@@ -70,7 +70,7 @@ Status contained(Action action) {
   }
 }
 
-Status open(const Settings& settings) {
+Status open(const session::Settings& settings) {
   auto ours = adaptor();
   if (!ours) return ours.error();
   if ((*ours)->active()) return {};
@@ -81,11 +81,11 @@ Status open(const Settings& settings) {
 
 }  // namespace
 
-Status open_cuda(const Settings& settings) {
+Status open_cuda(const session::Settings& settings) {
   return contained([&] { return open(settings); });
 }
 
-Status install_cuda(const Settings& settings) {
+Status install_cuda(const session::Settings& settings) {
   return contained([&]() -> Status {
     const CudaAdaptor* before = cuda_adaptor();
     torch_cuda::CUDAAllocator* current = torch_cuda::get();
@@ -107,7 +107,7 @@ void remove_cuda() {
     if (torch_cuda::get() == ours && ours->unreferenced()) put_in_place(&ours->upstream());
     return {};
   });
-  if (!removed) warn("PyTorch's CUDA allocator could not be put back: " + removed.error().message);
+  if (!removed) session::warn("PyTorch's CUDA allocator could not be put back: " + removed.error().message);
 }
 
 }  // namespace stowage::plugin

@@ -14,13 +14,13 @@ namespace stowage::plugin {
 class CudaAdaptor;
 
 /// Installs with `settings`. Installing again is fine and changes nothing. Error: kUnsupported.
-Status install_cuda(const Settings& settings);
+Status install_cuda(const session::Settings& settings);
 /// Stops serving and gives PyTorch its allocator back. What lies in the arena stays valid and freeable; as
 /// long as any of it, or upstream memory handed out under Stowage's deleter, is alive, the adaptor stays in
 /// place and hands every request on as it is.
 void remove_cuda();
 /// An adaptor that serves only callers of the C ABI: PyTorch's own allocator slot is not touched.
 /// Error: as install_cuda.
-Status open_cuda(const Settings& settings);
+Status open_cuda(const session::Settings& settings);
 
 }  // namespace stowage::plugin

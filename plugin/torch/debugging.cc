@@ -16,11 +16,13 @@ using recompute::Runtime;
 // Ops between forced evictions, by seed: often finds what is wrong soon, seldom what happens over many ops.
 constexpr std::array<std::uint32_t, 5> kEvery{3, 1, 7, 20, 2};
 
-recompute::Options options_of(const Settings& settings) {
+recompute::Options options_of(const session::Settings& settings) {
   recompute::Options options;
   options.verify = settings.verify;
   options.wrong_recipe = settings.wrong_recipe;
-  options.tell = [](const std::string& text, bool wrong) { wrong ? warn(text) : note(1, text); };
+  options.tell = [](const std::string& text, bool wrong) {
+    wrong ? session::warn(text) : session::note(1, text);
+  };
   if (!settings.evict.is_set()) return options;
   options.poison = true;
   options.forced.every = kEvery[settings.evict.seed() % kEvery.size()];
@@ -34,8 +36,8 @@ recompute::Options options_of(const Settings& settings) {
 void tell(const RuntimeCounters& counts) {
   const std::string text = "verified " + std::to_string(counts.verified) + " recipes at once and " +
                            std::to_string(counts.compared) + " restored tensors: ";
-  if (counts.wrong == 0) return note(0, text + "all have the same bits");
-  warn(text + std::to_string(counts.wrong) + " have other bits");
+  if (counts.wrong == 0) return session::note(0, text + "all have the same bits");
+  session::warn(text + std::to_string(counts.wrong) + " have other bits");
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ recompute::Options Debugging::options() const {
   return options_;
 }
 
-void Debugging::ask(const Settings& settings) {
+void Debugging::ask(const session::Settings& settings) {
   const std::lock_guard lock(mutex_);
   options_ = options_of(settings);
   wanted_ = settings.verify || settings.evict.is_set();
@@ -61,7 +63,8 @@ void Debugging::begin() {
   Status begun = users_.begin();
   if (begun && there) begun = Runtime::install(options());  // for a budget, with other options
   on_.store(begun.ok());
-  if (!begun) warn(begun.error().message + "; nothing is verified, and nothing evicted for debugging");
+  if (!begun)
+    session::warn(begun.error().message + "; nothing is verified, and nothing evicted for debugging");
 }
 
 void Debugging::end() noexcept try {
@@ -70,7 +73,8 @@ void Debugging::end() noexcept try {
   if (options().verify) tell(counts);
   users_.end();
 } catch (const std::exception& error) {
-  warn(std::string("debugging ends, but not every evicted tensor could be brought back: ") + error.what());
+  session::warn(std::string("debugging ends, but not every evicted tensor could be brought back: ") +
+                error.what());
 }
 
 }  // namespace stowage::plugin

@@ -15,12 +15,12 @@ namespace stowage::plugin {
 
 class Debugging {
  public:
-  explicit Debugging(RuntimeUsers& users) : users_(users) {}
+  explicit Debugging(session::RuntimeUsers& users) : users_(users) {}
 
   /// What the runtime is to be installed with.
   [[nodiscard]] recompute::Options options() const;
   /// The settings that hold from now on. Before sessions are made.
-  void ask(const Settings& settings);
+  void ask(const session::Settings& settings);
   /// Begins what was asked for, once Python's guards are known; further calls do nothing. A failure is a
   /// warning, and the job goes on without.
   void begin();
@@ -30,7 +30,7 @@ class Debugging {
   void end() noexcept;
 
  private:
-  RuntimeUsers& users_;
+  session::RuntimeUsers& users_;
   mutable std::mutex mutex_;  ///< of options_ and wanted_; never held while Python is called
   recompute::Options options_;
   bool wanted_ = false;

@@ -46,10 +46,10 @@ void LiveTorch::watch_steps() {
   if (std::exchange(steps_observed_, true)) return;
   tracer::StepCallbacks callbacks;
   callbacks.on_begin = [] {
-    for (Session* session : all_sessions()) session->on_optimizer_begin();
+    for (session::Session* session : session::all_sessions()) session->on_optimizer_begin();
   };
   callbacks.on_end = [] {
-    for (Session* session : all_sessions()) session->on_optimizer_end();
+    for (session::Session* session : session::all_sessions()) session->on_optimizer_end();
   };
   callbacks.on_mark = [this](MarkSource source) {
     mark_all(source);
@@ -61,7 +61,7 @@ void LiveTorch::watch_steps() {
 // Without a budget no session tells the runtime, which is there for debugging alone.
 void LiveTorch::mark_all(MarkSource source) {
   const std::uint64_t before = ended_iterations_.load();
-  for (Session* session : all_sessions()) session->on_mark(source);
+  for (session::Session* session : session::all_sessions()) session->on_mark(source);
   if (debugging_.on() && ended_iterations_.load() == before) Runtime::end_iteration();
 }
 
@@ -69,14 +69,15 @@ void LiveTorch::mark_all(MarkSource source) {
 void LiveTorch::stop_where_nobody_listens() {
   if (debugging_.on()) return;
   const std::lock_guard lock(mutex_);
-  const std::vector<Session*> sessions = all_sessions();
-  if (std::any_of(sessions.begin(), sessions.end(), [](Session* one) { return one->needs_marks(); })) return;
+  const std::vector<session::Session*> sessions = session::all_sessions();
+  if (std::any_of(sessions.begin(), sessions.end(), [](session::Session* one) { return one->needs_marks(); }))
+    return;
   steps_observed_ = false;
   tracer::stop_observing_steps();
 }
 
 void LiveTorch::observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
-                            DevicePort& port) {
+                            session::DevicePort& port) {
   tracer::OpRoute route;
   route.recorder = std::move(recorder);
   route.clock = port.make_op_clock();

@@ -20,11 +20,11 @@
 
 namespace stowage::plugin {
 
-class LiveTorch final : public TorchPort {
+class LiveTorch final : public session::TorchPort {
  public:
   /// Python is there. Called before sessions are made, or later: those that wait for it then need to hear of
   /// it (Session::guards_placed).
-  void set_guard_placer(GuardPlacer placer) { users_.set_guard_placer(placer); }
+  void set_guard_placer(session::GuardPlacer placer) { users_.set_guard_placer(placer); }
 
   /// STOWAGE_VERIFY and STOWAGE_EVICT.
   [[nodiscard]] Debugging& debugging() { return debugging_; }
@@ -34,7 +34,7 @@ class LiveTorch final : public TorchPort {
   /// Ends by itself where no session needs marks any more.
   void watch_steps() override;
   void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
-                   DevicePort& port) override;
+                   session::DevicePort& port) override;
   void unobserve_ops(const Device& device) override;
   void complete_ops(tracer::Recorder& recorder, const Device& device) override;
 
@@ -61,7 +61,7 @@ class LiveTorch final : public TorchPort {
   LiveTorch();
   void stop_where_nobody_listens();
 
-  RuntimeUsers users_;
+  session::RuntimeUsers users_;
   Debugging debugging_{users_};
   std::atomic<std::uint64_t> ended_iterations_{0};  ///< that a session told the runtime of
   std::mutex mutex_;

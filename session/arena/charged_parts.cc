@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kUnit = kGranule.value();
@@ -60,4 +60,4 @@ void ChargedParts::give(Bytes bytes) {
   arena_->uncharge(arena_->charged() - bytes);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

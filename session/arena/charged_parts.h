@@ -14,7 +14,7 @@
 #include "core/units.h"
 #include "session/arena/retirable_arena.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class ChargedParts {
  public:
@@ -37,4 +37,4 @@ class ChargedParts {
   std::vector<bool> counted_;  ///< by granule
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 bool FormerArenas::add(allocator::PlannedAllocator& allocator, RetirableArena& arena) {
   const std::lock_guard lock(mutex_);
@@ -50,4 +50,4 @@ Bytes FormerArenas::live() const {
   return sum;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -17,7 +17,7 @@
 #include "allocator/planned_allocator.h"
 #include "session/arena/retirable_arena.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class FormerArenas {
  public:
@@ -51,4 +51,4 @@ class FormerArenas {
   std::atomic<std::size_t> count_{0};
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class OutstayedWatch {
  public:
@@ -41,4 +41,4 @@ class OutstayedWatch {
   std::uint64_t calm_ = 0;  ///< and without
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -17,7 +17,7 @@
 #include "allocator/arena/backend.h"
 #include "session/ports/ledger.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class RetirableArena final : public allocator::Arena {
  public:
@@ -99,4 +99,4 @@ class RetirableArena final : public allocator::Arena {
   std::atomic<Bytes> charged_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -6,7 +6,7 @@
 #include "allocator/arena/backend.h"
 #include "allocator/layout/stream_regions.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 // ---- what there is
 
@@ -193,4 +193,4 @@ void ServedArena::after_fork() noexcept {
   settling_.store(nullptr, std::memory_order_relaxed);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -23,7 +23,7 @@
 #include "session/ports/device_port.h"
 #include "session/settings/settings.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class ServedArena {
  public:
@@ -117,4 +117,4 @@ class ServedArena {
   std::uint64_t marks_let_pass_ = 0;  ///< since former arenas gave memory back
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -15,7 +15,7 @@ namespace stowage::tracer {
 class Recorder;
 }
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// One bit of a word that others share, so that the hot path asks for several of them with one load.
 class WatchBit {
@@ -65,4 +65,4 @@ struct alignas(64) SessionHot {
   FormerArenas former;                      ///< where tensors of older plans live
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

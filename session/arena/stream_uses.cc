@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 void StreamUses::note(void* address, StreamId stream) {
   const std::lock_guard lock(mutex_);
@@ -78,4 +78,4 @@ std::vector<StreamUses::Waiting> StreamUses::passed(DevicePort& port) {
   return done;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -13,7 +13,7 @@
 #include "core/units.h"
 #include "session/ports/device_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class StreamUses {
  public:
@@ -57,4 +57,4 @@ class StreamUses {
   std::vector<Waiting> waiting_;  ///< in order of their frees
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -7,7 +7,7 @@
 
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint32_t kFreeMarks = 2;        // the first iteration has no optimizer state yet
@@ -269,4 +269,4 @@ void BudgetController::after_fork() noexcept {
   if (ledger_ != nullptr) ledger_->forget_limit();
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

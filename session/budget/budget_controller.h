@@ -26,7 +26,7 @@
 #include "session/settings/budget.h"
 #include "session/states/states.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// What a budget has come to, for the report.
 struct BudgetFacts {
@@ -136,4 +136,4 @@ class BudgetController {
   RuntimeCounters earlier_;  ///< of times before the last rest
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

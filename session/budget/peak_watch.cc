@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kLargeShare = 2;  // of the largest fall, which a swing has at least
@@ -48,4 +48,4 @@ void PeakWatch::note_rise(std::uint64_t live) {
   swing_began_ = allocations_;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -15,7 +15,7 @@
 
 #include "core/units.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 struct PeakWatchOptions {
   std::uint64_t least_allocations = 2048;    ///< before anything is believed
@@ -47,4 +47,4 @@ class PeakWatch {
   bool falls_ = false;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

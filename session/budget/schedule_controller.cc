@@ -6,7 +6,7 @@
 
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is written down
@@ -194,4 +194,4 @@ ScheduleFacts ScheduleController::facts() const {
   return facts_;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

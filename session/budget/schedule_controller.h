@@ -23,7 +23,7 @@
 #include "session/ports/torch_port.h"
 #include "session/states/states.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// What is followed, as of the last mark.
 struct ScheduleFacts {
@@ -109,4 +109,4 @@ class ScheduleController {
   ScheduleFacts facts_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

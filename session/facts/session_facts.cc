@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 Facts SessionFacts::all() const {
   const std::lock_guard lock(mutex_);
@@ -93,4 +93,4 @@ std::uint64_t SessionFacts::count_replan() {
   return ++facts_.replans;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

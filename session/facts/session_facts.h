@@ -13,7 +13,7 @@
 #include "core/trace.h"
 #include "session/ports/device_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 struct Facts {
   std::string reason;             ///< why the session is off, or holds a budget without a plan
@@ -67,4 +67,4 @@ class SessionFacts {
   Facts facts_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

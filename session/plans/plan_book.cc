@@ -5,7 +5,7 @@
 #include "session/plans/plan_cache.h"
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plan serves
@@ -93,4 +93,4 @@ void PlanBook::forget_kept() {
   if (!settings_.plan_cache.empty()) forget_plan(settings_.plan_cache, info_, plans_[first_in_use_]);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -15,7 +15,7 @@
 #include "session/plans/windows.h"
 #include "session/settings/settings.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class PlanBook {
  public:
@@ -79,4 +79,4 @@ class PlanBook {
   bool warned_ = false;           ///< of a file that cannot be used
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -7,7 +7,7 @@
 
 #include "core/format/plan_file.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 std::filesystem::path path_of(const std::string& folder, DeviceKind device, std::uint64_t fingerprint) {
@@ -60,4 +60,4 @@ void forget_plan(const std::string& folder, const TraceInfo& info, const Plan& p
   std::filesystem::remove(path_of(folder, info.device.kind, plan.fingerprint), ignored);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -12,7 +12,7 @@
 #include "core/trace.h"
 #include "session/plans/windows.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// The plan for `window` of `trace`, nothing if the folder has none. Error: the file is there but cannot be
 /// used; the message names it.
@@ -24,4 +24,4 @@ Status store_plan(const std::string& folder, const TraceInfo& info, const Plan& 
 /// Removes what store_plan kept for the iterations of `plan`, which turned out not to be worth following.
 void forget_plan(const std::string& folder, const TraceInfo& info, const Plan& plan);
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -4,7 +4,7 @@
 
 #include "planner/background.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 class BackgroundSource final : public PlanSource {
@@ -43,4 +43,4 @@ std::unique_ptr<PlanSource> make_plan_source(Fault fault) {
   return std::make_unique<BackgroundSource>();
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

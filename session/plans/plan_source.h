@@ -10,7 +10,7 @@
 #include "planner/planner.h"
 #include "session/settings/settings.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class PlanSource {
  public:
@@ -25,4 +25,4 @@ class PlanSource {
 /// planner::BackgroundPlanner, or for Fault::kThread and Fault::kPlanner one that fails so.
 std::unique_ptr<PlanSource> make_plan_source(Fault fault);
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

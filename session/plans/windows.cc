@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 // A multiplicative hash step; the constant is 2^64 over the golden ratio (Knuth, TAOCP 3, 6.4).
@@ -147,4 +147,4 @@ Trace repeat_window(const Trace& trace, const Window& window) {
   return twice;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -10,7 +10,7 @@
 #include "core/plan.h"
 #include "core/trace.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Iterations of more marks than that are not looked for.
 inline constexpr std::uint32_t kMaxPeriodMarks = 8;
@@ -44,4 +44,4 @@ std::optional<Window> last_window(const Trace& trace, std::uint32_t marks);
 /// `trace`.
 Trace repeat_window(const Trace& trace, const Window& window);
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

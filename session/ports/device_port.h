@@ -17,7 +17,7 @@ namespace stowage::tracer {
 class OpClock;
 }
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Bytes that PyTorch's own allocator holds: given to tensors, and taken from the device. Arena bytes do not
 /// count.
@@ -92,4 +92,4 @@ class DevicePort {
   virtual void wait_for_fence(std::uint64_t /*fence*/) {}
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -20,7 +20,7 @@
 
 #include "core/units.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// What holds an upstream to a limit that takes memory from the device by itself.
 class UpstreamCap {
@@ -151,4 +151,4 @@ class Ledger {
   std::mutex capping_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 RuntimeUsers::RuntimeUsers(std::function<Status()> install, std::function<void()> uninstall)
     : install_(std::move(install)), uninstall_(std::move(uninstall)) {}
@@ -38,4 +38,4 @@ void RuntimeUsers::end() {
   placer_.load(std::memory_order_acquire)(0);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

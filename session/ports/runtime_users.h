@@ -12,7 +12,7 @@
 
 #include "core/result.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Places (1) or removes (0) Python's guards, which are there as long as one more was placed than removed; 2
 /// after 1: the runtime is installed, and is to hear of memory that was lent before. 0 for success.
@@ -42,4 +42,4 @@ class RuntimeUsers {
   int count_ = 0;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

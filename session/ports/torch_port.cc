@@ -1,6 +1,6 @@
 #include "session/ports/torch_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 class NoTorch final : public TorchPort {
@@ -38,4 +38,4 @@ TorchPort& no_torch() {
   return *instance;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -26,7 +26,7 @@ namespace stowage::tracer {
 class Recorder;
 }
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class DevicePort;
 
@@ -83,4 +83,4 @@ class TorchPort {
 /// nothing. Never destroyed.
 TorchPort& no_torch();
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

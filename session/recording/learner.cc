@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kFirstLearning = 16;  // iterations that are written down after a switch
@@ -71,4 +71,4 @@ std::optional<Trace> Learner::consider(const Trace& trace, std::uint32_t marks, 
   return repeat_window(trace, window);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

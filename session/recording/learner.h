@@ -15,7 +15,7 @@
 #include "session/plans/windows.h"
 #include "session/recording/recording.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class Learner {
  public:
@@ -54,4 +54,4 @@ class Learner {
   std::set<std::uint64_t> planned_kinds_;        ///< those that have a plan or are getting one
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

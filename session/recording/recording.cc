@@ -5,7 +5,7 @@
 
 #include "session/plans/windows.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 // Of one recording. A job that repeats itself now and then, and never for long, is planned without ops after
@@ -86,4 +86,4 @@ Trace Recording::finish() {
 
 std::uint32_t Recording::window_marks() const { return std::max(1u, recorder().period_marks()); }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -18,7 +18,7 @@
 #include "session/settings/settings.h"
 #include "tracer/recorder/recorder.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class Recording {
  public:
@@ -75,4 +75,4 @@ class Recording {
   std::uint64_t all_marks_with_ops_ = 0;  ///< of this recording
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

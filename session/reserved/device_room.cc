@@ -6,7 +6,7 @@
 
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr Bytes kWorthReleasing{std::uint64_t{2} << 20};  // less than a page of upstream's cannot go back
@@ -114,4 +114,4 @@ bool DeviceRoom::is_strained(bool clean) {
   return strain_ >= kMostStrain;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

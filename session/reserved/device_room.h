@@ -18,7 +18,7 @@
 #include "session/ports/device_port.h"
 #include "session/reserved/reserved_guard.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class DeviceRoom {
  public:
@@ -66,4 +66,4 @@ class DeviceRoom {
   std::uint64_t strain_ = 0;  ///< rises with iterations in which the arena made way, and falls
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -8,7 +8,7 @@
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kSharesOfNeed = 100;          // so many parts of the need; one may come on top
@@ -117,4 +117,4 @@ ReservedGuard::Verdict ReservedGuard::on_iteration(bool clean, bool planning) {
   return changed || !std::exchange(left_once_, true) ? Verdict::kLeave : Verdict::kGiveUp;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -20,7 +20,7 @@
 #include "session/facts/session_facts.h"
 #include "session/ports/device_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class ReservedGuard {
  public:
@@ -108,4 +108,4 @@ class ReservedGuard {
   Excess excess_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

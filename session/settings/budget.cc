@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr double kMostBytes = 1e18;
@@ -66,4 +66,4 @@ Bytes Budget::limit_of(Bytes whole) const {
   return Bytes(static_cast<std::uint64_t>(static_cast<double>(whole.value()) * percent_ / 100.0));
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

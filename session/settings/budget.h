@@ -12,7 +12,7 @@
 
 #include "core/units.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class Budget {
  public:
@@ -43,4 +43,4 @@ class Budget {
   std::string text_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

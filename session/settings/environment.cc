@@ -7,7 +7,7 @@
 
 extern char** environ;
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 /// Letters to change, to put in or to leave out between `from` and `to` (Levenshtein's distance).
@@ -69,4 +69,4 @@ std::vector<std::string> unknown_variables(const Environment& environment) {
   return sentences;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

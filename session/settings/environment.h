@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Names and values.
 using Environment = std::vector<std::pair<std::string, std::string>>;
@@ -21,4 +21,4 @@ std::string nearest_name(const std::string& name, const std::vector<std::string>
 /// One sentence for each variable that begins with STOWAGE_ and that neither a setting nor a tool has.
 std::vector<std::string> unknown_variables(const Environment& environment);
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

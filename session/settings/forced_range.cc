@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 // The number that `text` begins with, which is taken off it.
@@ -42,4 +42,4 @@ std::optional<ForcedRange> ForcedRange::parse(std::string_view text) {
   return range;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class ForcedRange {
  public:
@@ -40,4 +40,4 @@ class ForcedRange {
   std::string text_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

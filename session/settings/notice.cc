@@ -5,7 +5,7 @@
 #include <atomic>
 #include <exception>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 std::atomic<std::uint64_t> verbosity{0};
@@ -27,4 +27,4 @@ void note(std::uint64_t level, const std::string& text) noexcept {
 }
 void set_verbosity(std::uint64_t level) noexcept { verbosity.store(level, std::memory_order_relaxed); }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Something went wrong or was given up. Always printed.
 void warn(const std::string& text) noexcept;
@@ -15,4 +15,4 @@ void note(std::uint64_t level, const std::string& text) noexcept;
 /// The process's verbosity: 0, 1 or 2 (Settings::verbose).
 void set_verbosity(std::uint64_t level) noexcept;
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -1,6 +1,6 @@
 #include "session/settings/phrases.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 std::string in_mib(Bytes bytes) {
   constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
@@ -14,4 +14,4 @@ std::string ordinal(std::uint64_t number) {
   return std::to_string(number) + endings[teens || digit > 3 ? 0 : digit];
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

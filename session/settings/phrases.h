@@ -8,11 +8,11 @@
 
 #include "core/units.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// "12 MiB": rounded to the nearest.
 std::string in_mib(Bytes bytes);
 /// "1st", "2nd", "3rd", "4th", "11th", "21st".
 std::string ordinal(std::uint64_t number);
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -16,7 +16,7 @@
 #include <optional>
 #include <thread>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ OutputClaim::~OutputClaim() {
   if (folder_ >= 0) close(folder_);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "session/settings/environment.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// "rank3" where the variables of a launcher say so of more than one process; else empty.
 std::string rank_name(const Environment& environment);
@@ -46,4 +46,4 @@ class OutputClaim {
   int folder_ = -1;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -10,7 +10,7 @@
 
 #include "session/settings/environment.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 /// One setting: how it is named, read, printed and explained.
@@ -277,4 +277,4 @@ std::string settings_json(const Settings& settings) {
   return rows.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -17,7 +17,7 @@
 #include "session/settings/budget.h"
 #include "session/settings/forced_range.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Physical memory of a CUDA arena: CUDA virtual memory, or one cudaMalloc for IPC and RDMA users.
 enum class ArenaBackend : std::uint8_t { kVmm, kMalloc };
@@ -75,4 +75,4 @@ std::vector<SettingRow> list_settings(const Settings& settings);
 /// list_settings as a JSON array of objects: variable, key, value, default, bounds, help.
 std::string settings_json(const Settings& settings);
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 using Session = SessionState;
@@ -103,4 +103,4 @@ std::span<const Arc<SessionState>> session_arcs() { return kSessionArcs; }
 std::span<const Arc<BudgetState>> budget_arcs() { return kBudgetArcs; }
 std::span<const Arc<ScheduleState>> schedule_arcs() { return kScheduleArcs; }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -13,7 +13,7 @@
 
 #include "session/settings/notice.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// kRescuing: the job has no plan, and room is made for it under its budget.
 enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
@@ -85,4 +85,4 @@ std::string chart(std::span<const Arc<State>> arcs) {
   return text;
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

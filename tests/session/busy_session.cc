@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 void* Blocks::allocate(std::uint64_t bytes, std::uint32_t stream) {
   if (void* const planned = session_.try_allocate(Bytes(bytes), StreamId(stream))) return planned;
@@ -140,4 +140,4 @@ void BusySession::use_on_two_streams(Blocks& blocks) {
   blocks.pass();
 }
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

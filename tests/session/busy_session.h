@@ -22,7 +22,7 @@
 #include "tests/session/fake_port.h"
 #include "tests/session/fake_torch.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 /// Counts the arenas' blocks and what it hears of them. What is given back of an arena is spoiled.
 struct BusyPort : FakePort {
@@ -117,4 +117,4 @@ struct BusySession : testing::Test {
   std::unique_ptr<Blocks> mine;  ///< of the thread that trains
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

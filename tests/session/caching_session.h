@@ -9,7 +9,7 @@
 #include "session/session.h"
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 struct CachingSessionTest : testing::Test {
   void SetUp() override {
@@ -28,4 +28,4 @@ struct CachingSessionTest : testing::Test {
   std::unique_ptr<FakeJob> job;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -8,7 +8,7 @@
 #include "planner/planner.h"
 #include "session/plans/plan_source.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class ChangedPlans final : public PlanSource {
  public:
@@ -30,4 +30,4 @@ class ChangedPlans final : public PlanSource {
   std::optional<Result<Plan>> made_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

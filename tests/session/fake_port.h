@@ -15,7 +15,7 @@
 #include "allocator/arena/host_backend.h"
 #include "session/session.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class FakePort : public DevicePort {
  public:
@@ -151,4 +151,4 @@ class FakeJob {
   Session& session_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -12,7 +12,7 @@
 #include "session/ports/runtime_users.h"
 #include "session/ports/torch_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 class FakeTorch final : public TorchPort {
  public:
@@ -94,4 +94,4 @@ class FakeTorch final : public TorchPort {
   std::optional<Result<StepLog>> log_;
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

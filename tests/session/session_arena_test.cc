@@ -10,7 +10,7 @@
 #include "session/session.h"
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 /// Plans at once, and hands the plan out when it is asked the second time.
@@ -147,4 +147,4 @@ TEST_F(ArenaExchange, AnArenaStaysWhileAFreeInItWaitsForAnotherStream) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -11,7 +11,7 @@
 #include "tests/session/fake_port.h"
 #include "tests/session/fake_torch.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 class SessionBudget : public ::testing::Test {
@@ -258,4 +258,4 @@ TEST_F(SessionBudget, IsRefusedWhereNothingIsCountedAndTheJobIsPlanned) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

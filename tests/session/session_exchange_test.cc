@@ -9,7 +9,7 @@
 #include "session/arena/outstayed_watch.h"
 #include "tests/session/caching_session.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kBlock = std::uint64_t{2} << 20;  // a segment of a small arena
@@ -120,4 +120,4 @@ TEST_F(ExchangeTest, ThePlanMovesWhileFreesOfUpstreamsBlocksWaitForOtherStreams)
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

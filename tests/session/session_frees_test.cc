@@ -8,7 +8,7 @@
 #include "session/session.h"
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 using Heard = std::vector<std::pair<BlockEvent, void*>>;
@@ -96,4 +96,4 @@ TEST_F(SessionFrees, ThePortHearsOfBlocksWhereItWantsTo) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

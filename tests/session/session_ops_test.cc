@@ -6,7 +6,7 @@
 #include "tests/session/fake_port.h"
 #include "tests/session/fake_torch.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 struct SessionOps : testing::Test {
@@ -83,4 +83,4 @@ TEST_F(SessionOps, SurviveAnEvaluationBetweenTwoThatAgree) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -12,7 +12,7 @@
 #include "tests/session/changed_plans.h"
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
@@ -150,4 +150,4 @@ TEST_F(ReservedTest, ALowerPlacementThatIsFoundWhileThePlanServesIsExchangedForI
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

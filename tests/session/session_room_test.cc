@@ -10,7 +10,7 @@
 #include "tests/session/caching_session.h"
 #include "tests/session/changed_plans.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
@@ -154,4 +154,4 @@ TEST_F(RoomTest, AJobThatIsLeftAloneGetsTheArenasMemoryBack) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

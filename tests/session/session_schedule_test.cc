@@ -11,7 +11,7 @@
 #include "tests/session/fake_port.h"
 #include "tests/session/fake_torch.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kActivations = 6;
@@ -210,4 +210,4 @@ TEST_F(SessionSchedule, AJobThatBecomesAnotherLeavesBothAndIsPlannedAgain) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -14,7 +14,7 @@
 
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 Settings patient() {
@@ -380,4 +380,4 @@ TEST_F(SessionTest, ManyThreadsMayAllocateWhileStatesChange) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

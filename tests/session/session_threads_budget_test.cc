@@ -1,7 +1,7 @@
 // Several threads under one budget: what they hold together is never above it.
 #include "tests/session/busy_session.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 /// Param: memory is committed when it is touched.
@@ -44,4 +44,4 @@ TEST_P(BudgetThreads, HoldNoMoreThanThatTogether) {
 INSTANTIATE_TEST_SUITE_P(Each, BudgetThreads, testing::Bool());
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

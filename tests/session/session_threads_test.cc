@@ -10,7 +10,7 @@
 
 #include "tests/session/busy_session.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 using SessionThreads = BusySession;
@@ -149,4 +149,4 @@ TEST_F(SessionThreads, StopWhileOthersTrain) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -91,7 +91,7 @@ class ListedArena final : public allocator::Arena {
         entry_->device.port.is_expandable() ? mapped : whole, entry_->device.index,
         static_cast<const std::byte*>(entry_->base) + segment.begin, segment.bytes());
   } catch (const std::exception& error) {
-    plugin::note(1, std::string("a part of the arena is missing in the memory history: ") + error.what());
+    session::note(1, std::string("a part of the arena is missing in the memory history: ") + error.what());
   }
   void tell_from(std::size_t first, bool came) {
     for (std::size_t i = first; i < entry_->segments.size(); ++i) {

@@ -48,13 +48,13 @@ void CudaAdaptor::set_active(bool active) {
   serves_.store(active && caches, std::memory_order_release);
 }
 
-void CudaAdaptor::activate(const Settings& settings) {
+void CudaAdaptor::activate(const session::Settings& settings) {
   history_.take_over();
   const std::lock_guard lock(making_);
   settings_ = settings;
   for (auto& device : devices_) {  // who gave up may try again
     const CudaDevice* before = device.load(std::memory_order_relaxed);
-    if (before != nullptr && before->session.state() == SessionState::kOff) device.store(nullptr);
+    if (before != nullptr && before->session.state() == session::SessionState::kOff) device.store(nullptr);
   }
   set_active(true);
 }
@@ -79,7 +79,7 @@ void CudaAdaptor::rest(bool keep_settings) {
     const std::lock_guard lock(making_);
     for (const auto& slot : devices_) {
       const CudaDevice* device = slot.load(std::memory_order_relaxed);
-      if (device != nullptr && device->session.state() != SessionState::kOff) return;
+      if (device != nullptr && device->session.state() != session::SessionState::kOff) return;
     }
     set_active(false);
   }
@@ -94,7 +94,7 @@ bool CudaAdaptor::unreferenced() const {
   });
 }
 
-Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
+session::Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
   CudaDevice* device = known_device(index);
   return device == nullptr ? nullptr : &device->session;
 }
@@ -102,7 +102,7 @@ Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
 // Made with no lock held: under a budget Python's guards are placed, for which the interpreter is waited for.
 CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
   const auto slot = static_cast<std::size_t>(index);
-  Settings settings;
+  session::Settings settings;
   {
     const std::lock_guard lock(making_);
     CudaDevice* const device = devices_[slot].load(std::memory_order_acquire);
@@ -135,8 +135,8 @@ CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
     }
   }
   if (device == nullptr)
-    warn("no session for CUDA device " + std::to_string(index) + " (" + failure +
-         "); the job goes on unplanned");
+    session::warn("no session for CUDA device " + std::to_string(index) + " (" + failure +
+                  "); the job goes on unplanned");
   if (device != nullptr && late) device->session.stop();
   return late ? nullptr : device;
 }

@@ -49,7 +49,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   // What Stowage adds.
 
   /// Starts serving with fresh sessions, one a device, made on its first request.
-  void activate(const Settings& settings);
+  void activate(const session::Settings& settings);
   /// Stops all sessions; later requests are upstream's. Live arena blocks stay valid.
   void deactivate();
   /// Passive from now on if no session of ours is at work any more; upstream's settings are the user's again,
@@ -62,7 +62,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   /// more.
   [[nodiscard]] bool unreferenced() const;
   /// The session of `device`, or nullptr before its first request.
-  [[nodiscard]] Session* session_of(c10::DeviceIndex device) const;
+  [[nodiscard]] session::Session* session_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
   /// What PyTorch's memory history hears of the arenas.
   MemoryHistory& history() { return history_; }
@@ -220,7 +220,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   std::atomic<std::int64_t> adopted_{0};         ///< live upstream blocks under our deleter
   mutable std::mutex making_;                    ///< guards settings_, being_made_, joint_ and all_devices_
   std::array<bool, kMaxDevices> being_made_{};
-  Settings settings_;
+  session::Settings settings_;
   std::atomic<bool> yielded_{false};  ///< expandable segments were given up for a request
   std::array<std::unique_ptr<JointStatistics>, kMaxDevices> joint_;  ///< of devices with a session
   std::vector<CudaDevice*> all_devices_;  ///< of earlier activations too; their blocks may be live

@@ -155,8 +155,8 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
 // cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
 void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
   if (id != StreamId{0}) return nullptr;
-  const SessionState state = device.session.state();
-  if (state != SessionState::kRecording && state != SessionState::kPlanning) return nullptr;
+  const session::SessionState state = device.session.state();
+  if (state != session::SessionState::kRecording && state != session::SessionState::kPlanning) return nullptr;
   // What ops on lists return in a step is scratch: gradients with weight decay, denominators. Under a budget
   // that is known only where ops are recorded, and the cache is emptied around the step as well.
   const bool limited = device.port.ledger()->limited();

@@ -14,7 +14,7 @@ namespace stowage::plugin {
 struct CudaDevice {
   /// `upstream`, `pools`, `fraction` and `joint` outlive the device. Sessions of one device share `joint`.
   CudaDevice(c10::DeviceIndex index_in, CudaPort::Upstream& upstream, OpenPools& pools,
-             MemoryFraction& fraction, JointStatistics& joint_in, const Settings& settings)
+             MemoryFraction& fraction, JointStatistics& joint_in, const session::Settings& settings)
       : index(index_in),
         joint(joint_in),
         port(index_in, *this, upstream, pools, fraction, settings),
@@ -23,7 +23,7 @@ struct CudaDevice {
   c10::DeviceIndex index;
   JointStatistics& joint;
   CudaPort port;
-  Session session;
+  session::Session session;
 };
 
 }  // namespace stowage::plugin

@@ -37,7 +37,7 @@ ArenaResult open_arena(int device, Bytes reserved, Bytes mapped, allocator::Back
 }  // namespace
 
 CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
-                   MemoryFraction& fraction, const Settings& settings)
+                   MemoryFraction& fraction, const session::Settings& settings)
     : index_(index),
       owner_(owner),
       upstream_(upstream),
@@ -73,7 +73,7 @@ TraceInfo CudaPort::describe() {
 
 Bytes CudaPort::arena_page() {
   constexpr Bytes kUsual{std::uint64_t{2} << 20};
-  if (settings_.arena != ArenaBackend::kVmm) return kUsual;
+  if (settings_.arena != session::ArenaBackend::kVmm) return kUsual;
   const auto backend = allocator::CudaVmmBackend::open(index_);
   return backend ? backend->granularity() : kUsual;
 }
@@ -86,7 +86,7 @@ ArenaResult CudaPort::map_arena(Bytes bytes, allocator::Backing backing) {
   const Bytes taken = allocator::round_up_to(bytes, arena_page());
   if (!fraction_.take(taken)) return MemoryFraction::no_room();
   ArenaResult arena =
-      settings_.arena == ArenaBackend::kVmm
+      settings_.arena == session::ArenaBackend::kVmm
           ? open_arena<allocator::CudaVmmBackend>(index_, whole > bytes ? whole : bytes, bytes, backing)
           : open_arena<allocator::CudaMallocBackend>(index_, bytes, bytes, backing);
   fraction_.correct(taken, arena ? (*arena)->committed() : Bytes(0));
@@ -168,7 +168,7 @@ void CudaPort::part_optimizer_state(bool begins) {
 
 void CudaPort::stay_out() { cuda_adaptor()->rest(/*keep_settings=*/true); }
 
-UpstreamUse CudaPort::upstream_use() {
+session::UpstreamUse CudaPort::upstream_use() {
   if (!upstream_.initialized()) return {};
   const auto stats = noted_upstream();
   const auto bytes = [](std::int64_t value) { return Bytes{static_cast<std::uint64_t>(value)}; };
@@ -198,18 +198,18 @@ Bytes CudaPort::largest_cached() {
   return Bytes{largest};
 }
 
-void CudaPort::on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) try {
+void CudaPort::on_block(session::BlockEvent event, void* address, Bytes bytes, StreamId stream) try {
   MemoryHistory& history = cuda_adaptor()->history();
   switch (event) {
-    case BlockEvent::kAllocated:
+    case session::BlockEvent::kAllocated:
       return history.on_alloc(index_, address, bytes, streams_.handle_of(stream));
-    case BlockEvent::kFreeRequested:
+    case session::BlockEvent::kFreeRequested:
       return history.on_free_requested(index_, address, bytes, streams_.handle_of(stream));
-    case BlockEvent::kFreeCompleted:
+    case session::BlockEvent::kFreeCompleted:
       return history.on_free_completed(index_, address, /*late=*/bytes == Bytes{0});
   }
 } catch (const std::exception& error) {
-  note(1, std::string("a planned block is missing in the memory history: ") + error.what());
+  session::note(1, std::string("a planned block is missing in the memory history: ") + error.what());
 }
 
 std::shared_ptr<tracer::OpClock> CudaPort::make_op_clock() {

@@ -28,13 +28,13 @@ namespace stowage::plugin {
 struct ArenaEntry;
 struct CudaDevice;
 
-class CudaPort final : public DevicePort {
+class CudaPort final : public session::DevicePort {
  public:
   using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
   /// `owner` is what the arenas of this port belong to. All of them outlive the port.
   CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
-           MemoryFraction& fraction, const Settings& settings);
+           MemoryFraction& fraction, const session::Settings& settings);
   ~CudaPort() override;
 
   TraceInfo describe() override;
@@ -45,18 +45,18 @@ class CudaPort final : public DevicePort {
   void part_optimizer_state(bool begins) override;
   void even_out(bool evicted, bool planned) override;
   void stay_out() override;
-  UpstreamUse upstream_use() override;
+  session::UpstreamUse upstream_use() override;
   std::optional<Bytes> peak_together() override;
   Bytes upstream_growth(Bytes bytes, StreamId stream) override;
   Bytes largest_cached() override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
-  void on_block(BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
+  void on_block(session::BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
   std::shared_ptr<tracer::OpClock> make_op_clock() override;
   StreamId current_stream() override;
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
   void wait_for_fence(std::uint64_t fence) override;
-  Ledger* ledger() override { return &ledger_; }
+  session::Ledger* ledger() override { return &ledger_; }
 
   /// Upstream's figures may have changed: peaks of it and the arenas together need to know.
   void note_upstream();
@@ -70,7 +70,7 @@ class CudaPort final : public DevicePort {
   /// Opens a segment of `arena` to all peers so far. Error: as add_peer. Requires: `arena.changing` is held.
   Status share_with_peers(const ArenaEntry& arena, const allocator::Segment& segment);
   /// True if arenas are mapped memory, which legacy IPC refuses and which needs peers to be let in.
-  [[nodiscard]] bool is_expandable() const { return settings_.arena == ArenaBackend::kVmm; }
+  [[nodiscard]] bool is_expandable() const { return settings_.arena == session::ArenaBackend::kVmm; }
   /// A budget counts what upstream maps, and counts on its pages.
   [[nodiscard]] bool pages_are_counted() const { return ledger_.limited(); }
   /// The device's streams; the adaptor looks them up here.
@@ -93,11 +93,11 @@ class CudaPort final : public DevicePort {
   CudaDevice& owner_;
   Upstream& upstream_;
   OpenPools& pools_;  ///< of this device
-  Settings settings_;
+  session::Settings settings_;
   StreamTable streams_;
   MemoryFraction& fraction_;
   UpstreamLimit limit_;
-  Ledger ledger_;
+  session::Ledger ledger_;
   std::int64_t mended_before_ = 0;  ///< at the last even_out()
   bool evens_out_ = false;
 

@@ -20,7 +20,7 @@ int& NotTheEnd::depth() noexcept {
 }
 
 // Other threads may be at work: what they take meanwhile is in the events, or in the statistics, or in both.
-void UpstreamLimit::count_in(Ledger& ledger) {
+void UpstreamLimit::count_in(session::Ledger& ledger) {
   ledger_ = &ledger;
   c10::cuda::CUDACachingAllocator::AllocatorTraceTracker tracker = [this](const Event& event) {
     on_event(event);
@@ -73,7 +73,7 @@ void UpstreamLimit::cap(std::optional<Bytes> most) noexcept try {
   fraction_.cap(checked);
   if (most && ledger_->upstream() > *most) upstream_.emptyCache();
 } catch (const std::exception& error) {
-  warn(std::string("the CUDA allocator's limit could not be changed: ") + error.what());
+  session::warn(std::string("the CUDA allocator's limit could not be changed: ") + error.what());
 }
 
 }  // namespace stowage::plugin

@@ -21,7 +21,7 @@
 
 namespace stowage::plugin {
 
-class UpstreamLimit final : public UpstreamCap {
+class UpstreamLimit final : public session::UpstreamCap {
  public:
   using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
   using Event = c10::CachingDeviceAllocator::TraceEntry;
@@ -31,7 +31,7 @@ class UpstreamLimit final : public UpstreamCap {
       : index_(index), upstream_(upstream), fraction_(fraction) {}
 
   /// Counts what upstream has, and will have, in `ledger`. Once. Requires: upstream is initialised.
-  void count_in(Ledger& ledger);
+  void count_in(session::Ledger& ledger);
   void cap(std::optional<Bytes> most) noexcept override;
 
   /// An iteration ended. `evened`: before a request of the next one, where least is in use, upstream's cache
@@ -54,7 +54,7 @@ class UpstreamLimit final : public UpstreamCap {
   const c10::DeviceIndex index_;
   Upstream& upstream_;
   MemoryFraction& fraction_;
-  Ledger* ledger_ = nullptr;  ///< set before the first event
+  session::Ledger* ledger_ = nullptr;  ///< set before the first event
   std::atomic<std::int64_t> in_tensors_{0};
   std::atomic<std::uint64_t> events_{0};
   std::atomic<std::int64_t> mended_{0};

@@ -78,8 +78,8 @@ std::string still_undone(const std::string& undone, const std::string& users) {
 
 // Settings are set all together: what a string does not name is the default afterwards, but for the two that
 // are ours. So the user's part is repeated in each.
-void prefer_expandable_segments(const Settings& settings) {
-  if (settings.arena == ArenaBackend::kMalloc)
+void prefer_expandable_segments(const session::Settings& settings) {
+  if (settings.arena == session::ArenaBackend::kMalloc)
     return;  // for users of IPC, which expandable segments get in the way of
   const std::lock_guard lock(before().mutex);
   if (before().change) return;

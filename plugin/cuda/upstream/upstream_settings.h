@@ -12,7 +12,7 @@ namespace stowage::plugin {
 /// While recording, upstream's pages around persistent tensors should be able to go back to the device: turns
 /// expandable segments on, unless the user chose otherwise by his settings of the allocator or
 /// settings.arena.
-void prefer_expandable_segments(const Settings& settings);
+void prefer_expandable_segments(const session::Settings& settings);
 
 /// They are on, and by us. Without a lock.
 bool expandable_segments_are_ours() noexcept;

@@ -20,7 +20,7 @@ namespace {
 bool is_observed(at::RecordScope scope) { return at::getStepCallbacksUnlessEmpty(scope).has_value(); }
 
 // One iteration that allocates `count` times, with an optimizer step as torch.optim tells of it.
-void iterate(FakeJob& job, int count) {
+void iterate(session::FakeJob& job, int count) {
   std::vector<void*> live;
   for (int i = 0; i < count; ++i) live.push_back(job.allocate(1000u * static_cast<unsigned>(i + 1)));
   for (void* address : live) job.free(address);
@@ -30,30 +30,30 @@ void iterate(FakeJob& job, int count) {
 
 TEST(LiveTorch, IsLeftAloneOnceNoSessionListens) {
   live_torch().watch_steps();
-  FakePort port;
-  Settings settings;
+  session::FakePort port;
+  session::Settings settings;
   settings.record_iterations = 4;
   settings.plan_wait_ms = 60'000;
-  Session first(port, live_torch(), settings);
-  FakeJob job(port, first);
+  session::Session first(port, live_torch(), settings);
+  session::FakeJob job(port, first);
   EXPECT_TRUE(is_observed(at::RecordScope::USER_SCOPE));
   for (int i = 0; i < 4; ++i) iterate(job, 3 + i);
-  EXPECT_EQ(first.state(), SessionState::kOff);
+  EXPECT_EQ(first.state(), session::SessionState::kOff);
   EXPECT_FALSE(is_observed(at::RecordScope::USER_SCOPE));
   EXPECT_FALSE(is_observed(at::RecordScope::FUNCTION));
 
-  Session second(port, live_torch(), settings);  // and it hears of steps again
-  FakeJob next(port, second);
+  session::Session second(port, live_torch(), settings);  // and it hears of steps again
+  session::FakeJob next(port, second);
   for (int i = 0; i < 2; ++i) iterate(next, 3);
   EXPECT_TRUE(is_observed(at::RecordScope::FUNCTION));
   iterate(next, 3);
-  EXPECT_EQ(second.state(), SessionState::kPlanned);
+  EXPECT_EQ(second.state(), session::SessionState::kPlanned);
   EXPECT_FALSE(is_observed(at::RecordScope::FUNCTION));
   EXPECT_TRUE(is_observed(at::RecordScope::USER_SCOPE));
 }
 
 // A device whose clock tells durations later, and on which everything runs on stream 3.
-struct StreamPort : FakePort {
+struct StreamPort : session::FakePort {
   struct Clock final : tracer::OpClock {
     std::uint64_t start() override { return 0; }
     std::uint64_t stop(std::uint64_t, OpId op) override {

@@ -8,7 +8,7 @@
 #include "session/reserved/reserved_guard.h"
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 inline constexpr StreamId kStream{0};
 inline constexpr std::uint64_t kBlock = 64 << 10;
@@ -64,4 +64,4 @@ struct GuardedArena : ArenaOnHost {
   ReservedGuard guard{port, info, *budget, *arena, facts};
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -4,7 +4,7 @@
 
 #include "tests/session/arena/arena_on_host.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 struct ServedArenaTest : testing::Test, ArenaOnHost {};
@@ -119,4 +119,4 @@ TEST_F(ServedArenaTest, AForkedChildIsServedNothing) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

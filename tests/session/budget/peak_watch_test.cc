@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr PeakWatchOptions kSmall{.least_allocations = 10, .swings = 4, .longest_swing = 200};
@@ -79,4 +79,4 @@ TEST(PeakWatch, BelievesNothingWhileMemoryOnlyGrows) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -8,7 +8,7 @@
 
 #include "tests/session/fake_torch.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr Bytes kLimit{std::uint64_t{1} << 20u};
@@ -284,4 +284,4 @@ TEST_F(ScheduleControllerTest, StoppedItFollowsNothingAndBeginsAnew) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 UpstreamUse use(std::uint64_t allocated, std::uint64_t reserved, std::uint64_t peak_allocated = 0,
@@ -83,4 +83,4 @@ TEST(SessionFacts, PlansAreKeptInOutline) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

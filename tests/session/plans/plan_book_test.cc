@@ -7,7 +7,7 @@
 
 #include "tests/session/recording/recorded_iterations.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_F(PlanBookTest, KeepsAPlanForTheNextRunUntilItIsForgotten) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

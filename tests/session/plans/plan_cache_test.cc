@@ -12,7 +12,7 @@
 
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,4 +79,4 @@ TEST_F(PlanCacheTest, AFolderThatCannotBeMadeIsOneWarning) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

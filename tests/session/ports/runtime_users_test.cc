@@ -9,7 +9,7 @@
 
 #include "session/ports/torch_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 std::string done;          // letters of what was done, in order
@@ -90,4 +90,4 @@ TEST(NoTorch, HasNoRuntimeAndMakesNoRoom) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -4,7 +4,7 @@
 
 #include "tests/session/recording/recorded_iterations.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 struct LearnerTest : testing::Test, RecordedIterations {
@@ -123,4 +123,4 @@ TEST_F(LearnerTest, LearnsNothingOnceClosed) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

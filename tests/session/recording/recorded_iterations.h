@@ -7,7 +7,7 @@
 #include "session/recording/recording.h"
 #include "tests/session/fake_port.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 
 struct RecordedIterations {
   /// Buffers of these sizes are allocated one after the other and freed in the same order.
@@ -36,4 +36,4 @@ struct RecordedIterations {
   Recording recording{hot, port, no_torch(), info, settings};
 };
 
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -4,7 +4,7 @@
 
 #include "tests/session/recording/recorded_iterations.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 using Verdict = Recording::Verdict;
@@ -100,4 +100,4 @@ TEST_F(RecordingTest, GivesAllThatIsKept) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -4,7 +4,7 @@
 
 #include "tests/session/arena/arena_on_host.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kSlot = 16 << 20;
@@ -101,4 +101,4 @@ TEST_F(DeviceRoomTest, WithoutAPlanPiecesThatAreTooSmallGoBeforeUpstreamTakesMor
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

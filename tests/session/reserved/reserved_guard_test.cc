@@ -4,7 +4,7 @@
 
 #include "tests/session/arena/arena_on_host.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 using Verdict = ReservedGuard::Verdict;
@@ -123,4 +123,4 @@ TEST_F(ReservedGuardTest, WhatTheJobKeepsSinceIsItsNeed) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

@@ -10,7 +10,7 @@
 #include "session/ports/ledger.h"
 #include "session/settings/settings.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 TEST(Budget, ReadsAmountsAndShares) {
@@ -125,4 +125,4 @@ TEST(Ledger, TheLimitHoldsExactlyWhateverThreadsDo) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

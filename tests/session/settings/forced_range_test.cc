@@ -7,7 +7,7 @@
 
 #include "session/settings/settings.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 TEST(ForcedRange, ReadsASeedAndARange) {
@@ -52,4 +52,4 @@ TEST(Fault, OfARecipeNamesAnOp) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

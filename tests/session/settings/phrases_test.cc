@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 TEST(Phrases, OrdinalsEndAsInEnglish) {
@@ -23,4 +23,4 @@ TEST(Phrases, BytesAreRoundedToMebibytes) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

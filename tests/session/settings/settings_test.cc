@@ -13,7 +13,7 @@
 #include "session/settings/environment.h"
 #include "session/settings/process_name.h"
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 std::string error_of(const std::vector<std::pair<std::string, std::string>>& environment,
@@ -137,4 +137,4 @@ TEST(Settings, TheListCanBeReadBack) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session

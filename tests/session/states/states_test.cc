@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace stowage::plugin {
+namespace stowage::session {
 namespace {
 
 std::string states_page() {
@@ -41,4 +41,4 @@ TEST(States, AreDrawnInTheDocuments) {
 }
 
 }  // namespace
-}  // namespace stowage::plugin
+}  // namespace stowage::session
