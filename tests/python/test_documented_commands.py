@@ -45,7 +45,7 @@ PACKAGES = ("sudo apt-get install g++ libtbb-dev liblpsolve55-dev libsuitesparse
             "libflatbuffers-dev libzstd-dev libcli11-dev nlohmann-json3-dev")  # compared with what the build asks for
 # Tools, which take minutes to hours and run this test: their usage has them.
 TOOLS = {"tools/demo", "tools/demo --quick", "tools/gpu_check --dry", "tools/test", "tools/test host", "tools/test quick",
-         "tools/test -k WORD", "tools/test --torch 2.15.0"}
+         "tools/test -k WORD", "tools/test --torch 2.15.0", "tools/bench PAGE"}
 # CTest's: it finds tests by them.
 LISTED = {"STOWAGE_EVICTION_SEEDS=1000 ctest --test-dir build -R recompute_forced_evictions --timeout 7200"}
 # Run in a folder with all that a checkout has.
@@ -73,6 +73,10 @@ ELSEWHERE = {
         ("tests/budget/test_evictable.py", "use_cache.py", "libspilling_cache.so", 'STOWAGE_DEVICES="cpu"',
          'STOWAGE_BUDGET="12MB"'),
     "python tests/compatibility/table.py --write": ("tests/compatibility/table.py", '"--write"', '"compatibility.md"'),
+    "stowage bisect -- train.py": ("tests/python/test_bisect.py", '"bisect", *arguments', '"--", str(script)'),
+    "stowage bisect --set fault=recipe:aten::softplus --set devices=cpu -- examples/wrong_bits/train.py":
+        ("tests/python/test_bisect.py", "fault=recipe:aten::softplus", "devices=cpu",
+         '"examples" / "wrong_bits" / "train.py"'),
     "stowage run --set max_plans=3": ("tests/python/test_cli.py", '"run", "--set", "max_plans=3", str(script)'),
 }
 PYTHON = {'import stowage; stowage.enable()': "cpu", 'import stowage; stowage.enable(budget="60%")': "cpu",
