@@ -37,6 +37,8 @@ class ServedArena {
   [[nodiscard]] allocator::PlannedAllocator& allocator() const { return *allocators_.back(); }
   /// Requires: exists().
   [[nodiscard]] Bytes mapped() const { return arena_->mapped(); }
+  /// Frees of its blocks, or of former arenas', wait for other streams.
+  [[nodiscard]] bool awaits_frees() const { return hot_.uses.any_in_arena(); }
   /// Memory behind some of its addresses is lacking.
   [[nodiscard]] bool lacks_memory() const { return allocator().committed_bytes() < mapped(); }
   /// The allocator whose arena `address` lies in, former ones included, or null.

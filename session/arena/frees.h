@@ -1,0 +1,36 @@
+// The job's frees: at once, or once the other streams have got past that used the block (stream_uses.h).
+//
+// Thread safety: every member, from any thread; takes no lock of its own.
+#pragma once
+
+#include <vector>
+
+#include "session/arena/served_arena.h"
+#include "session/arena/session_hot.h"
+#include "session/ports/device_port.h"
+
+namespace stowage::session {
+
+class Frees {
+ public:
+  /// All must outlive it.
+  Frees(SessionHot& hot, DevicePort& port, ServedArena& arena) : hot_(hot), port_(port), arena_(arena) {}
+
+  /// The job frees `address`: recorder, arena and whoever watches blocks hear of it. True if it is the
+  /// arena's.
+  bool free(void* address);
+  /// Completes the frees whose streams have got past. Never blocks.
+  void complete();
+  /// Completes those in the arena; waits for their streams.
+  void finish();
+
+ private:
+  void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
+  void tell(void* address, bool completed);
+
+  SessionHot& hot_;
+  DevicePort& port_;
+  ServedArena& arena_;
+};
+
+}  // namespace stowage::session
