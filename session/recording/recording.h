@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "session/facts/session_facts.h"
 #include "session/ports/device_port.h"
 #include "session/ports/torch_port.h"
 #include "session/settings/settings.h"
@@ -49,6 +50,10 @@ class Recording {
   };
   /// To be asked once after each mark that counts. `ops_wanted`: as far as the settings want them, too.
   Verdict judge(bool ops_wanted);
+  /// `facts` hear what upstream held by now, no plan being followed.
+  void note_before(SessionFacts& facts) const {
+    facts.note_before(port_.upstream_use(), recorder().dropped());
+  }
   /// Ends the writing-down of ops, whose durations are completed, and gives all that is kept.
   Trace finish();
 

@@ -1,0 +1,34 @@
+#include "session/rescue/eviction_watch.h"
+
+namespace stowage::session {
+namespace {
+
+constexpr std::uint64_t kEvictingMarks = 3;  // of one recording, then it ends
+constexpr std::uint64_t kCalmMarks = 16;     // in a row, then the job is recorded again
+
+}  // namespace
+
+std::optional<SessionVerdict> EvictionWatch::on_mark(MarkSource source, SessionState now) {
+  evicted_ = budget_.on_mark(source);
+  if (budget_.on()) port_.even_out(evicted_, now == SessionState::kPlanned);
+  const bool recorded = now == SessionState::kRecording;
+  if (now == SessionState::kRescuing || (evicted_ && recorded)) recording_.note_before(facts_);
+  if (!evicted_ || !recorded) return std::nullopt;
+  arena_.give_back();
+  recording_.stop_ops();
+  recording_.forget();
+  if (++evicting_marks_ < kEvictingMarks) return SessionVerdict{};
+  return SessionVerdict{SessionState::kRescuing, {}};
+}
+
+SessionVerdict EvictionWatch::rescued_mark() {
+  arena_.give_back();
+  calm_marks_ = evicted_ ? 0 : calm_marks_ + 1;
+  const ScheduleController& schedule = budget_.schedule();
+  if (calm_marks_ < (schedule.is_steady() ? 1 : kCalmMarks)) return {};
+  if ((schedule.follows() && !schedule.has_arena()) || facts_.has_reason()) return {};
+  evicting_marks_ = 0;
+  return {SessionState::kRecording, "iterations are alike again"};
+}
+
+}  // namespace stowage::session

@@ -1,0 +1,51 @@
+// Iterations that evict under a budget: when they end the recording of a job, and when it is recorded again.
+//
+// A job whose iterations evict something is not planned: what it allocates depends on what was evicted. After
+// a few such iterations recording ends, and room is made for as long as that goes on. Under a schedule
+// (budget/schedule_controller.h) what is evicted is the same in each iteration: such a job is recorded again
+// and planned, with what it makes again.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "session/arena/served_arena.h"
+#include "session/budget/budget_controller.h"
+#include "session/facts/session_facts.h"
+#include "session/ports/device_port.h"
+#include "session/recording/recording.h"
+#include "session/states/session_verdict.h"
+
+namespace stowage::session {
+
+class EvictionWatch {
+ public:
+  /// All must outlive it.
+  EvictionWatch(BudgetController& budget, DevicePort& port, ServedArena& arena, Recording& recording,
+                SessionFacts& facts)
+      : budget_(budget), port_(port), arena_(arena), recording_(recording), facts_(facts) {}
+
+  /// An iteration ended in state `now`; the budget hears of it. A verdict: while recording it evicted, so
+  /// that it is forgotten, and there is no more to this mark; kRescuing after a few of them.
+  std::optional<SessionVerdict> on_mark(MarkSource source, SessionState now);
+  /// After on_mark() while rescuing; kRecording: iterations are calm again.
+  SessionVerdict rescued_mark();
+  /// The present recording has seen evictions.
+  [[nodiscard]] bool saw_evictions() const { return evicting_marks_ != 0; }
+  /// Rescue begins.
+  void restart() { evicting_marks_ = calm_marks_ = 0; }
+
+ private:
+  BudgetController& budget_;
+  DevicePort& port_;
+  ServedArena& arena_;
+  Recording& recording_;
+  SessionFacts& facts_;
+  bool evicted_ = false;              ///< in the last iteration, beyond what a schedule says
+  std::uint64_t evicting_marks_ = 0;  ///< iterations with evictions since recording began
+  std::uint64_t calm_marks_ = 0;      ///< iterations without, in a row, while rescuing
+};
+
+}  // namespace stowage::session

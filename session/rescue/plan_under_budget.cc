@@ -1,0 +1,95 @@
+#include "session/rescue/plan_under_budget.h"
+
+#include <string>
+
+namespace stowage::session {
+namespace {
+
+constexpr std::uint64_t kSettlingMarks = 3;  // iterations, then the arena does not fit
+
+SessionVerdict rescue_for(std::string reason) { return {SessionState::kRescuing, std::move(reason)}; }
+
+}  // namespace
+
+// ---- from one plan to the next
+
+void PlanUnderBudget::prepare() {
+  scheduled_.store(budget_.on() && budget_.schedule().follows(), std::memory_order_release);
+  budget_.schedule().hold(true);
+}
+
+void PlanUnderBudget::rescue() {
+  budget_.resume();
+  budget_.schedule().hold(false);
+  scheduled_.store(false, std::memory_order_release);
+}
+
+void PlanUnderBudget::leave() {
+  budget_.resume();
+  budget_.schedule().hold(false);
+  if (scheduled_.exchange(false) && !budget_.schedule().is_steady()) budget_.schedule().stop();
+}
+
+// ---- whether it fits
+
+SessionVerdict PlanUnderBudget::refuse(const Plan& plan) {
+  if (!budget_.on()) return {};
+  if (is_scheduled() && !budget_.schedule().follows()) return rescue_for({});
+  const Bytes excess = port_.ledger()->missing(plan.height);
+  if (excess.value() != 0 && !port_.commits_on_touch()) return refuse_arena(plan.height, excess);
+  if (budget_.between_ops()) return {};
+  return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
+}
+
+// Where a schedule is followed, one for less may leave the room.
+SessionVerdict PlanUnderBudget::refuse_arena(Bytes arena_bytes, Bytes excess) {
+  const Ledger& ledger = *port_.ledger();
+  if (is_scheduled() && budget_.schedule().tighten(excess, ledger.limit())) return rescue_for({});
+  return rescue_for("the plan's arena of " + std::to_string(arena_bytes.value()) +
+                    " bytes does not fit beside " + std::to_string(ledger.upstream().value()) +
+                    " bytes into the budget of " + std::to_string(ledger.limit().value()));
+}
+
+SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
+  if (arena_.settles()) {
+    port_.release_upstream_cache();
+    if (!arena_.count_whole() && !(arena_.settled_before() && grow_budget() && arena_.count_whole())) {
+      if (arena_.count_settling() < kSettlingMarks * window_marks) return {};
+      return leave_unsettled();
+    }
+  }
+  rest();
+  return {};
+}
+
+SessionVerdict PlanUnderBudget::leave_unsettled() {
+  const Bytes excess = arena_.missing();
+  arena_.pause();
+  arena_.shut_out();
+  arena_.give_up_free_parts();
+  facts_.forget_plans();
+  return refuse_arena(arena_.mapped(), excess);
+}
+
+// In the arena tensors lie in blocks of 512 bytes, so that a plan may take a little more than the heap did.
+bool PlanUnderBudget::grow_budget() {
+  return !is_scheduled() && budget_.raise_own_peak(port_.ledger()->upstream() + arena_.mapped());
+}
+
+// ---- while it is followed
+
+void PlanUnderBudget::rest() {
+  if (!arena_.settles() && !is_scheduled() && budget_.on() && budget_.may_rest()) budget_.rest();
+}
+
+bool PlanUnderBudget::give_up_free_parts() {
+  if (evicts()) {
+    arena_.settle_again();
+  } else {
+    arena_.pause();
+    lost_ = true;
+  }
+  return arena_.give_up_free_parts().value() != 0;
+}
+
+}  // namespace stowage::session

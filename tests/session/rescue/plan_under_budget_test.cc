@@ -1,0 +1,165 @@
+#include "session/rescue/plan_under_budget.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/planner/schedule_logs.h"
+#include "tests/session/rescue/budget_on_host.h"
+
+namespace stowage::session {
+namespace {
+
+constexpr std::uint64_t kLimit = 8 * kBlock;
+
+struct PlanUnderBudgetTest : testing::Test, BudgetOnHost {
+  void begin(std::uint64_t limit, bool on_touch = true) {
+    hold(limit, on_touch);
+    plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, facts);
+  }
+  /// An arena of so many blocks is served from.
+  void serve(std::uint64_t blocks) {
+    ASSERT_TRUE(arena->serve(plan_of(blocks)).ok());
+    plan->begin();
+    arena->resume();
+  }
+  void mark(bool evicts = false) {
+    if (evicts) ++torch.counts.evictions;
+    budget->on_mark(MarkSource::kOptimizer);
+  }
+  /// An arena for all of the budget, of which upstream keeps a part.
+  void settle_in_vain() {
+    begin(kLimit);
+    mark();
+    port.count.take(Bytes(kBlock));
+    serve(8);
+  }
+  /// Until the runtime follows a schedule.
+  void follow_schedule() {
+    torch.iteration.emplace(planner::schedule::chain(10, 4));
+    for (int i = 0; i < 10 && !budget->schedule().follows(); ++i) mark(/*evicts=*/true);
+    ASSERT_TRUE(budget->schedule().follows());
+  }
+
+  std::unique_ptr<PlanUnderBudget> plan;
+};
+
+TEST_F(PlanUnderBudgetTest, WithoutABudgetEveryPlanFits) {
+  plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, facts);
+  plan->prepare();
+  EXPECT_FALSE(plan->refuse(plan_of(1000)).changes());
+  EXPECT_FALSE(plan->is_scheduled());
+}
+
+TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenWholeHasToFitAtOnce) {
+  begin(kLimit, /*on_touch=*/false);
+  mark();
+  port.count.take(Bytes(kBlock));
+  EXPECT_FALSE(plan->refuse(plan_of(7)).changes());
+  const SessionVerdict verdict = plan->refuse(plan_of(8));
+  EXPECT_EQ(verdict.to, SessionState::kRescuing);
+  EXPECT_EQ(verdict.why,
+            "the plan's arena of 524288 bytes does not fit beside 65536 bytes into the budget of 524288");
+}
+
+TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenByTouchMaySettle) {
+  begin(kLimit);
+  mark();
+  port.count.take(Bytes(kBlock));
+  EXPECT_FALSE(plan->refuse(plan_of(8)).changes());
+}
+
+TEST_F(PlanUnderBudgetTest, WhereNobodyMarksIterationsBetweenOpsThereIsNoPlan) {
+  begin(kLimit);
+  budget->on_mark(MarkSource::kPeriod);
+  const SessionVerdict verdict = plan->refuse(plan_of(1));
+  EXPECT_EQ(verdict.to, SessionState::kRescuing);
+  EXPECT_NE(verdict.why.find("stowage.step()"), std::string::npos);
+}
+
+TEST_F(PlanUnderBudgetTest, TheRuntimeRestsOnceTheArenaIsCountedAsAWhole) {
+  begin(kLimit);
+  mark();
+  port.count.take(Bytes(kBlock));
+  serve(8);
+  ASSERT_TRUE(arena->settles());
+  EXPECT_TRUE(plan->evicts());
+  EXPECT_FALSE(plan->settle(1).changes());
+  EXPECT_TRUE(torch.installed);
+  port.count.give(Bytes(kBlock));
+  EXPECT_FALSE(plan->settle(1).changes());
+  EXPECT_FALSE(arena->settles());
+  EXPECT_FALSE(torch.installed);
+  EXPECT_FALSE(plan->evicts());
+}
+
+TEST_F(PlanUnderBudgetTest, AnArenaThatSettlesForThreeIterationsDoesNotFit) {
+  settle_in_vain();
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(plan->settle(1).changes());
+  const SessionVerdict verdict = plan->settle(1);
+  EXPECT_EQ(verdict.to, SessionState::kRescuing);
+  EXPECT_NE(verdict.why.find("does not fit beside"), std::string::npos);
+  EXPECT_EQ(allocate(), nullptr);
+}
+
+TEST_F(PlanUnderBudgetTest, AnIterationMayHaveSeveralMarks) {
+  settle_in_vain();
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(plan->settle(2).changes());
+  EXPECT_EQ(plan->settle(2).to, SessionState::kRescuing);
+}
+
+TEST_F(PlanUnderBudgetTest, WithoutTheRuntimeAPlanThatGivesUpMemoryIsLost) {
+  begin(kLimit);
+  mark();
+  serve(8);
+  EXPECT_FALSE(plan->settle(1).changes());
+  ASSERT_FALSE(torch.installed);
+  EXPECT_FALSE(plan->is_lost());
+  EXPECT_TRUE(plan->give_up_free_parts());
+  EXPECT_EQ(port.count.held(), Bytes(0));
+  EXPECT_TRUE(plan->gave_up_arena());
+  EXPECT_TRUE(plan->is_lost());
+  EXPECT_EQ(allocate(), nullptr);
+  plan->leave();
+  EXPECT_TRUE(torch.installed);
+}
+
+TEST_F(PlanUnderBudgetTest, WithTheRuntimeItGoesOnWithWhatIsLeft) {
+  begin(kLimit);
+  mark();
+  port.count.take(Bytes(kBlock));
+  serve(8);
+  ASSERT_NE(allocate(), nullptr);
+  EXPECT_FALSE(plan->give_up_free_parts()) << "what nobody used was not counted yet";
+  EXPECT_FALSE(plan->is_lost());
+  EXPECT_NE(allocate(), nullptr);
+}
+
+TEST_F(PlanUnderBudgetTest, APlanForIterationsUnderAScheduleGoesWithIt) {
+  begin(2 * kLimit);
+  follow_schedule();
+  plan->prepare();
+  EXPECT_TRUE(plan->is_scheduled());
+  EXPECT_TRUE(plan->evicts());
+  EXPECT_FALSE(plan->refuse(plan_of(1)).changes());
+  EXPECT_FALSE(plan->is_lost());
+  plan->rest();
+  EXPECT_TRUE(torch.installed) << "the schedule needs it";
+  budget->schedule().stop();
+  EXPECT_TRUE(plan->is_lost());
+  const SessionVerdict verdict = plan->refuse(plan_of(1));
+  EXPECT_EQ(verdict.to, SessionState::kRescuing);
+  EXPECT_EQ(verdict.why, "");
+  plan->rescue();
+  EXPECT_FALSE(plan->is_scheduled());
+}
+
+TEST_F(PlanUnderBudgetTest, AScheduleThatIsLeftInTheMiddleIsFollowedNoLonger) {
+  begin(2 * kLimit);
+  follow_schedule();
+  plan->prepare();
+  plan->leave();
+  EXPECT_FALSE(torch.follows);
+  EXPECT_FALSE(plan->is_scheduled());
+}
+
+}  // namespace
+}  // namespace stowage::session
