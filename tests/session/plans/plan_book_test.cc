@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "tests/session/plans/scripted_plans.h"
 #include "tests/session/recording/recorded_iterations.h"
 
 namespace stowage::session {
@@ -12,32 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::chrono::milliseconds kNoWait{0};
-
-/// Remembers what it was asked for; the test says what comes of it.
-struct Asked {
-  planner::PlanOptions options;
-  int times = 0;
-  bool refuses = false;
-  std::optional<Result<Plan>> made;
-};
-
-class ScriptedPlans final : public PlanSource {
- public:
-  explicit ScriptedPlans(Asked& asked) : asked_(asked) {}
-  Status submit(Trace, planner::PlanOptions options) override {
-    if (asked_.refuses) return Error{ErrorCode::kUnsupported, "no thread"};
-    asked_.options = std::move(options);
-    ++asked_.times;
-    return {};
-  }
-  std::optional<Result<Plan>> poll(std::chrono::nanoseconds) override {
-    return std::exchange(asked_.made, std::nullopt);
-  }
-  void cancel() override { asked_.made.reset(); }
-
- private:
-  Asked& asked_;
-};
 
 Plan numbered(std::uint64_t fingerprint) {
   Plan plan;

@@ -1,0 +1,52 @@
+#include "session/reserved/plan_worth.h"
+
+#include <optional>
+
+#include "session/settings/notice.h"
+#include "session/settings/phrases.h"
+
+namespace stowage::session {
+namespace {
+
+SessionVerdict give_up(const ReservedGuard::Excess& excess) {
+  return {SessionState::kOff,
+          "with its plan the job would reserve " + in_mib(excess.reserved) + ", and " + in_mib(excess.most) +
+              " are enough without one",
+          /*releases_cache=*/true};
+}
+
+}  // namespace
+
+SessionVerdict PlanWorth::refuse(const Plan& plan) const {
+  const std::optional<ReservedGuard::Excess> excess = guard_.foretell(plan);
+  return excess ? give_up(*excess) : SessionVerdict{};
+}
+
+void PlanWorth::restart() {
+  guard_.restart();
+  room_.restart();
+}
+
+SessionVerdict PlanWorth::on_iteration(bool clean) {
+  // Where the arena went without memory, upstream may be what has it now.
+  if (!clean && arena_.lacks_memory()) room_.release_upstream();
+  if (!room_.is_strained(clean)) return leave_oversized(clean);
+  note(1, "the arena makes way for other memory in too many iterations");
+  plans_.forget_kept();
+  return leave_plan();
+}
+
+SessionVerdict PlanWorth::leave_oversized(bool clean) {
+  const ReservedGuard::Verdict verdict = guard_.on_iteration(clean, plans_.makes_further());
+  if (verdict == ReservedGuard::Verdict::kFine) return {};
+  room_.release_upstream();
+  if (verdict == ReservedGuard::Verdict::kRelease) return {};
+  plans_.forget_kept();
+  const ReservedGuard::Excess excess = guard_.excess();
+  if (verdict == ReservedGuard::Verdict::kGiveUp) return give_up(excess);
+  note(1, "arena and upstream reserve " + in_mib(excess.reserved) + " together and " + in_mib(excess.most) +
+              " are enough without a plan");
+  return leave_plan();
+}
+
+}  // namespace stowage::session

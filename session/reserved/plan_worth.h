@@ -1,0 +1,40 @@
+// Whether a job is better off with its plan than without: arena and upstream together reserve no more than
+// it needs (reserved_guard.h), and memory does not pass to and fro between the two (device_room.h).
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include "session/arena/served_arena.h"
+#include "session/plans/plan_book.h"
+#include "session/reserved/device_room.h"
+#include "session/reserved/reserved_guard.h"
+#include "session/states/session_verdict.h"
+
+namespace stowage::session {
+
+class PlanWorth {
+ public:
+  /// All must outlive it.
+  PlanWorth(ServedArena& arena, PlanBook& plans, ReservedGuard& guard, DeviceRoom& room)
+      : arena_(arena), plans_(plans), guard_(guard), room_(room) {}
+
+  /// What following `plan` would reserve is too much: kOff.
+  [[nodiscard]] SessionVerdict refuse(const Plan& plan) const;
+  /// A first plan is in use.
+  void begin() { guard_.begin(); }
+  /// Plans came or went: iterations are counted anew.
+  void restart();
+  /// An iteration ended. `clean`: every request was the plan's. kRecording: another plan may do better. kOff:
+  /// none will.
+  SessionVerdict on_iteration(bool clean);
+
+ private:
+  SessionVerdict leave_oversized(bool clean);
+
+  ServedArena& arena_;
+  PlanBook& plans_;
+  ReservedGuard& guard_;
+  DeviceRoom& room_;
+};
+
+}  // namespace stowage::session
