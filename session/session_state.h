@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "session/arena/outstayed_watch.h"
 #include "session/arena/served_arena.h"
 #include "session/budget/budget_controller.h"
 #include "session/budget/peak_watch.h"
 #include "session/facts/session_facts.h"
+#include "session/planned/outstayed_watch.h"
 #include "session/plans/plan_book.h"
 #include "session/recording/learner.h"
 #include "session/recording/recording.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "session/arena/outstayed_watch.h"
+#include "session/planned/outstayed_watch.h"
 #include "tests/session/caching_session.h"
 
 namespace stowage::session {

@@ -25,7 +25,7 @@ ROOMS = {
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "verify", "machine",
                   "call", "interposer"),
     "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved",
-                "rescue"),
+                "rescue", "planned"),
     "simulator": ("device/settings", "device/memory", "device/time", "device/kernels", "device", "stand_ins",
                   "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn", "stand_ins/others"),
 }

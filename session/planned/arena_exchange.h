@@ -1,0 +1,60 @@
+// The arena's exchange, where tensors outstay their places in it (outstayed_watch.h): the plan moves to a new
+// arena, and the old one keeps the segments that they lie in and nothing else. Not where these segments are
+// more than the job needs, nor under a budget, where the arena is counted as a whole and a schedule may
+// follow its addresses.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+#include "session/arena/served_arena.h"
+#include "session/budget/budget_controller.h"
+#include "session/planned/outstayed_watch.h"
+#include "session/plans/plan_book.h"
+#include "session/ports/device_port.h"
+#include "session/reserved/device_room.h"
+#include "session/reserved/reserved_guard.h"
+
+namespace stowage::session {
+
+class ArenaExchange {
+ public:
+  /// All must outlive it.
+  ArenaExchange(DevicePort& port, const BudgetController& budget, ServedArena& arena, const PlanBook& plans,
+                ReservedGuard& guard, DeviceRoom& room)
+      : port_(port), budget_(budget), arena_(arena), plans_(plans), guard_(guard), room_(room) {}
+
+  /// A first plan is in use.
+  void begin() { reserved_clean_ = Bytes(0); }
+  /// The arena or its plans are others.
+  void restart() { outstayed_.restart(); }
+
+  enum class Outcome : std::uint8_t {
+    kNone,
+    kExchanged,  ///< the arena is empty or another; it hands nothing out until resume()
+    kFailed      ///< there is no arena for the plans any more
+  };
+  /// An iteration ended. `reserved`: by arena and upstream together in it; `clean`: all of it was planned.
+  Outcome on_iteration(bool clean, Bytes reserved);
+  /// The exchanged arena serves. Requires: kExchanged.
+  void resume();
+
+ private:
+  [[nodiscard]] bool may_exchange() const;
+  Outcome exchange();
+
+  DevicePort& port_;
+  const BudgetController& budget_;
+  ServedArena& arena_;
+  const PlanBook& plans_;
+  ReservedGuard& guard_;
+  DeviceRoom& room_;
+  OutstayedWatch outstayed_;
+  Bytes reserved_clean_{0};  ///< by arena and upstream in the last iteration without a miss
+  bool is_another_ = false;  ///< the old arena was parted with
+};
+
+}  // namespace stowage::session

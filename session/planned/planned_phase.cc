@@ -1,0 +1,66 @@
+#include "session/planned/planned_phase.h"
+
+#include <optional>
+#include <string>
+
+#include "session/settings/notice.h"
+
+namespace stowage::session {
+
+void PlannedPhase::begin(const Plan& plan) {
+  worth_.begin();
+  exchange_.begin();
+  further_.begin(plan);
+  restart();
+  under_budget_.begin();
+}
+
+void PlannedPhase::serve(const Plan& plan) {
+  arena_.resume();
+  under_budget_.rest();
+  lower_.ask(plan);
+  note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
+              std::to_string(plan.height.value()) + " bytes (lower bound " +
+              std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");
+}
+
+void PlannedPhase::restart() {
+  further_.restart(/*others_evict=*/under_budget_.is_scheduled());
+  worth_.restart();
+  exchange_.restart();
+  iterations_.restart();
+  diverged_streak_ = 0;
+}
+
+SessionVerdict PlannedPhase::on_mark(MarkSource source, std::uint32_t window_marks) {
+  if (under_budget_.is_lost()) return leave_plan();
+  if (SessionVerdict unsettled = under_budget_.settle(window_marks); unsettled.changes()) return unsettled;
+  const std::optional<ServedIteration> ended = iterations_.on_mark(source);
+  return ended ? on_iteration(*ended) : SessionVerdict{};
+}
+
+SessionVerdict PlannedPhase::on_iteration(const ServedIteration& ended) {
+  if (SessionVerdict oversized = worth_.on_iteration(ended.is_clean()); oversized.changes()) return oversized;
+  if (further_.take()) diverged_streak_ = 0;
+  lower_.take();
+  if (further_.learn(!ended.is_clean())) diverged_streak_ = 0;
+  switch (exchange_.on_iteration(ended.is_clean(), ended.reserved)) {
+    case ArenaExchange::Outcome::kNone:
+      break;
+    case ArenaExchange::Outcome::kExchanged:
+      restart();
+      exchange_.resume();
+      break;
+    case ArenaExchange::Outcome::kFailed:
+      return leave_plan();
+  }
+  return diverged_for_long(ended) ? leave_plan() : SessionVerdict{};
+}
+
+bool PlannedPhase::diverged_for_long(const ServedIteration& ended) {
+  const double tolerated = settings_.miss_tolerance * static_cast<double>(ended.requests);
+  diverged_streak_ = static_cast<double>(ended.missed) > tolerated ? diverged_streak_ + 1 : 0;
+  return diverged_streak_ >= settings_.diverged_iterations && !further_.is_making();
+}
+
+}  // namespace stowage::session

@@ -1,0 +1,61 @@
+// What becomes of a job that follows a plan, mark by mark.
+//
+// A kind of iteration that diverges gets a plan of its own, made in the background beside the others. If
+// nothing can be learned and iterations go on diverging, the plan is left.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <cstdint>
+
+#include "core/plan.h"
+#include "session/planned/arena_exchange.h"
+#include "session/planned/further_plans.h"
+#include "session/planned/lower_plan.h"
+#include "session/planned/served_iterations.h"
+#include "session/rescue/plan_under_budget.h"
+#include "session/reserved/plan_worth.h"
+#include "session/settings/settings.h"
+#include "session/states/session_verdict.h"
+
+namespace stowage::session {
+
+class PlannedPhase {
+ public:
+  /// All must outlive it.
+  PlannedPhase(const Settings& settings, ServedArena& arena, PlanUnderBudget& under_budget, PlanWorth& worth,
+               ServedIterations& iterations, FurtherPlans& further, LowerPlan& lower, ArenaExchange& exchange)
+      : settings_(settings),
+        arena_(arena),
+        under_budget_(under_budget),
+        worth_(worth),
+        iterations_(iterations),
+        further_(further),
+        lower_(lower),
+        exchange_(exchange) {}
+
+  /// The arena is there for `plan`, the only one in use.
+  void begin(const Plan& plan);
+  /// It hands out addresses from now on, and a lower placement is looked for.
+  void serve(const Plan& plan);
+  /// An iteration may have ended; the planned window has `window_marks` marks. kRecording: the job does not
+  /// follow its plan; kRescuing: the arena does not fit into the budget; kOff: it is better off without one.
+  SessionVerdict on_mark(MarkSource source, std::uint32_t window_marks);
+
+ private:
+  void restart();
+  SessionVerdict on_iteration(const ServedIteration& ended);
+  [[nodiscard]] bool diverged_for_long(const ServedIteration& ended);
+
+  const Settings& settings_;
+  ServedArena& arena_;
+  PlanUnderBudget& under_budget_;
+  PlanWorth& worth_;
+  ServedIterations& iterations_;
+  FurtherPlans& further_;
+  LowerPlan& lower_;
+  ArenaExchange& exchange_;
+  std::uint64_t diverged_streak_ = 0;  ///< iterations in a row
+};
+
+}  // namespace stowage::session

@@ -1,0 +1,54 @@
+#include "session/planned/served_iterations.h"
+
+#include <string>
+#include <utility>
+
+#include "session/settings/notice.h"
+
+namespace stowage::session {
+namespace {
+
+std::uint64_t requests(const allocator::ServeCounts& counts) {
+  std::uint64_t sum = counts.hits + counts.planned_upstream;
+  for (const std::uint64_t misses : counts.misses) sum += misses;
+  return sum;
+}
+
+}  // namespace
+
+void ServedIterations::restart() {
+  requests_before_ = requests_at_mark_ = requests(arena_.allocator().counts());
+}
+
+std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
+  arena_.shrink_former();
+  allocator::PlannedAllocator& now = arena_.allocator();
+  const allocator::ServeCounts before = now.counts();
+  if (std::exchange(requests_at_mark_, requests(before)) == requests(before)) return std::nullopt;
+  now.on_mark();
+  if (recording_.is_on()) recording_.recorder().on_mark(source);
+  learner_.on_mark();
+  const UpstreamUse use = port_.upstream_use();
+  const Bytes outside = arena_.outside_bytes(use);
+  now.set_outside_bytes(outside);
+  guard_.note_reserved(use.reserved);
+  const allocator::ServeCounts counts = now.counts();
+  if (counts.iterations == before.iterations) return std::nullopt;
+  if (counts.last_iteration_misses == 0) guard_.note_lasting(outside);
+  return finish(counts);
+}
+
+ServedIteration ServedIterations::finish(const allocator::ServeCounts& counts) {
+  const std::uint64_t made = requests(counts) - std::exchange(requests_before_, requests(counts));
+  const std::uint64_t missed = counts.last_iteration_misses;
+  if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
+    arena_.allocator().reset_peak();
+    guard_.reset_peak();
+  }
+  if (missed != 0)
+    note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
+                " requests off the plan");
+  return {made, missed, guard_.reserved_in_iteration()};
+}
+
+}  // namespace stowage::session

@@ -1,0 +1,54 @@
+// The iterations of a job that follows a plan: where they end, how many requests they make, and how many of
+// them are off the plan.
+//
+// A mark at which nothing was allocated since the last one is none. Several marks may lie inside one
+// iteration; the arena's allocator tells which of them ends it.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "session/arena/served_arena.h"
+#include "session/ports/device_port.h"
+#include "session/recording/learner.h"
+#include "session/recording/recording.h"
+#include "session/reserved/reserved_guard.h"
+
+namespace stowage::session {
+
+struct ServedIteration {
+  std::uint64_t requests = 0;
+  std::uint64_t missed = 0;  ///< of these, off the plan
+  Bytes reserved{0};         ///< most that arena and upstream reserved together
+
+  [[nodiscard]] bool is_clean() const { return missed == 0; }
+};
+
+class ServedIterations {
+ public:
+  /// All must outlive it. `recording` and `learner` hear of the marks that count.
+  ServedIterations(DevicePort& port, ServedArena& arena, Recording& recording, Learner& learner,
+                   ReservedGuard& guard)
+      : port_(port), arena_(arena), recording_(recording), learner_(learner), guard_(guard) {}
+
+  /// Plans or their arena are others: requests are counted from now on. Requires: there is an arena.
+  void restart();
+  /// The iteration that ends at this mark, if one does. Former arenas give memory back. Requires: there is an
+  /// arena.
+  std::optional<ServedIteration> on_mark(MarkSource source);
+
+ private:
+  ServedIteration finish(const allocator::ServeCounts& counts);
+
+  DevicePort& port_;
+  ServedArena& arena_;
+  Recording& recording_;
+  Learner& learner_;
+  ReservedGuard& guard_;
+  std::uint64_t requests_before_ = 0;   ///< requests served when the last iteration ended
+  std::uint64_t requests_at_mark_ = 0;  ///< and at the last mark
+};
+
+}  // namespace stowage::session
