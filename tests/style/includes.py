@@ -24,8 +24,8 @@ ROOMS = {
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "verify", "machine",
                   "call", "interposer"),
-    "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved",
-                "rescue", "planned"),
+    "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved", "rescue",
+                "switch", "planned"),
     "simulator": ("device/settings", "device/memory", "device/time", "device/kernels", "device", "stand_ins",
                   "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn", "stand_ins/others"),
 }

@@ -1,0 +1,61 @@
+#include "session/switch/planning.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "session/plans/windows.h"
+#include "session/settings/notice.h"
+
+namespace stowage::session {
+
+std::optional<Plan> Planning::find_kept() {
+  if (settings_.plan_cache.empty()) return std::nullopt;
+  const Trace trace = recording_.recorder().snapshot();
+  std::optional<PlanBook::Kept> kept = plans_.find_kept(trace);
+  if (!kept) return std::nullopt;
+  facts_.keep_trace(std::make_shared<const Trace>(trace));
+  note_peak_before(trace, kept->window.begin, kept->window.end);
+  window_marks_ = kept->marks;
+  guard_.trust_plan(true);
+  return std::move(kept->plan);
+}
+
+// The trace's peak stands in where upstream does not keep one: what was alive before recording it only knows
+// in part.
+void Planning::note_peak_before(const Trace& trace, Tick begin, Tick end) {
+  if (port_.upstream_use().peak_allocated.value() > 0) return;
+  facts_.note_peak_before(peak_live(trace, begin, end));
+}
+
+void Planning::begin() {
+  window_marks_ = recording_.window_marks();
+  marks_since_window_ = 0;
+  put_off_.reset();
+  const auto trace = std::make_shared<const Trace>(recording_.finish());
+  facts_.keep_trace(trace);
+  if (trace->steady) note_peak_before(*trace, trace->steady->begin, trace->steady->end);
+  guard_.note_modelled(*trace);
+}
+
+Status Planning::ask() {
+  const std::shared_ptr<const Trace> trace = facts_.trace();
+  note(1, "planning " + std::to_string(trace->buffers.size()) + " allocations in the background");
+  return plans_.make_first(*trace);
+}
+
+Result<std::optional<Plan>> Planning::on_mark() {
+  const bool first = marks_since_window_ == 0;
+  if (!first && !recording_.recorder().on_mark(MarkSource::kUser)) return std::optional<Plan>();
+  if (marks_since_window_++ % window_marks_ != 0) return std::optional<Plan>();
+  if (put_off_) return std::exchange(put_off_, std::nullopt);
+  std::optional<Result<Plan>> made =
+      plans_.poll(std::chrono::milliseconds(first ? settings_.plan_wait_ms : 0));
+  if (made && !made->ok()) return made->error();
+  if (made) return std::optional<Plan>(std::move(**made));
+  recording_.note_before(facts_);
+  return std::optional<Plan>();
+}
+
+}  // namespace stowage::session

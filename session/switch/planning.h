@@ -1,0 +1,62 @@
+// The job's first plan, from the recording that it is made from to the mark at which it is there; or the plan
+// that an earlier run left.
+//
+// A plan is for a window of so many marks. It is tried where such a window ends: at the mark that ended
+// recording, which may wait for it so that the switch comes at a known iteration, and at each so many marks
+// after it.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "session/facts/session_facts.h"
+#include "session/plans/plan_book.h"
+#include "session/ports/device_port.h"
+#include "session/recording/recording.h"
+#include "session/reserved/reserved_guard.h"
+#include "session/settings/settings.h"
+
+namespace stowage::session {
+
+class Planning {
+ public:
+  /// All must outlive it.
+  Planning(const Settings& settings, DevicePort& port, Recording& recording, PlanBook& plans,
+           ReservedGuard& guard, SessionFacts& facts)
+      : settings_(settings),
+        port_(port),
+        recording_(recording),
+        plans_(plans),
+        guard_(guard),
+        facts_(facts) {}
+
+  /// The plan that an earlier run made for the last iteration that was recorded.
+  std::optional<Plan> find_kept();
+  /// The last iterations that were recorded agree: recording is finished, and a plan is wanted for them.
+  void begin();
+  /// Has it made in the background. Error: no thread could be started. Requires: begin().
+  Status ask();
+  /// An iteration may have ended. The plan, if one is to be tried now. Error: there will be none.
+  Result<std::optional<Plan>> on_mark();
+  /// The device could not be waited for: `plan` is to be tried again.
+  void put_off(Plan plan) { put_off_ = std::move(plan); }
+  /// Marks of the window that the plan is for, at least 1.
+  [[nodiscard]] std::uint32_t window_marks() const { return window_marks_; }
+
+ private:
+  void note_peak_before(const Trace& trace, Tick begin, Tick end);
+
+  const Settings& settings_;
+  DevicePort& port_;
+  Recording& recording_;
+  PlanBook& plans_;
+  ReservedGuard& guard_;
+  SessionFacts& facts_;
+  std::uint32_t window_marks_ = 1;
+  std::uint64_t marks_since_window_ = 0;
+  std::optional<Plan> put_off_;  ///< made, and a graph's capture kept it from its arena
+};
+
+}  // namespace stowage::session
