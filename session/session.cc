@@ -1,59 +1,12 @@
-#include "session/session.h"
-
+// What a session does at a mark, and how its state changes.
 #include <exception>
 #include <utility>
 
-#include "session/registry.h"
 #include "session/session_state.h"
 #include "session/settings/notice.h"
+#include "session/settings/phrases.h"
 
 namespace stowage::session {
-namespace {
-
-// Period marks count until an optimizer is seen, and both until the user marks iterations himself.
-int rank(MarkSource source) {
-  switch (source) {
-    case MarkSource::kPeriod:
-      return 0;
-    case MarkSource::kOptimizer:
-      return 1;
-    case MarkSource::kUser:
-      return 2;
-  }
-  return 0;
-}
-
-}  // namespace
-
-Session::State::State(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch_port,
-                      const Settings& chosen, std::unique_ptr<PlanSource> source)
-    : port(device_port),
-      torch(torch_port),
-      settings(chosen),
-      info(device_port.describe()),
-      budget(chosen.budget, device_port.ledger(), torch_port, info.device, info.device_memory,
-             std::chrono::milliseconds(chosen.plan_wait_ms)),
-      hot(hot_path),
-      arena(hot, port, budget, settings.fault),
-      guard(port, info, budget, arena, facts),
-      room(port, arena, guard),
-      recording(hot.recorder, port, torch, info, settings),
-      learner(recording),
-      plans(settings, info, std::move(source)) {}
-
-Session::Session(DevicePort& port, TorchPort& torch, const Settings& settings,
-                 std::unique_ptr<PlanSource> plans)
-    : state_(std::make_unique<State>(hot_, port, torch, settings, std::move(plans))) {
-  state_->start_recording();
-  state_->budget.begin(/*last_call=*/false);
-  add_session(this);
-  torch.watch_steps();  // once the session is known: whatever watches may have stopped for lack of one
-}
-
-Session::~Session() {
-  remove_session(this);
-  stop_and_wait();
-}
 
 // ---- marks
 
@@ -65,9 +18,9 @@ void Session::on_mark(MarkSource source) {
 }
 
 void Session::State::end_early_step() {
-  if (!in_early_step.exchange(false, std::memory_order_acq_rel)) return;
-  part_state(/*begins=*/false);
-  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !plan_left) arena.resume();
+  if (!early_steps.end()) return;
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !under_budget.gave_up_arena())
+    arena.resume();
 }
 
 void Session::State::leave() {
@@ -78,70 +31,136 @@ void Session::State::leave() {
 void Session::State::mark(MarkSource source) {
   const SessionState now = state.load(std::memory_order_relaxed);
   if (now == SessionState::kOff) {
-    complete_frees();
+    frees.complete();
     return arena.give_back();
   }
-  if (rank(source) < rank(best_source)) return;
-  if (rank(source) > rank(best_source)) {
-    best_source = source;
+  const BestSource::Mark told = best_source.on_mark(source);
+  if (told == BestSource::Mark::kIgnored) return;
+  if (told == BestSource::Mark::kBetter) {
     hot.watch_period.store(false, std::memory_order_relaxed);
-    if (now == SessionState::kPlanning || now == SessionState::kPlanned) return back_to_recording();
+    if (now == SessionState::kPlanning || now == SessionState::kPlanned) return act_on(leave_plan());
     if (now == SessionState::kRecording && recording.marks() > 0)
       recording.forget();  // what was marked otherwise does not mix with what comes
   }
   facts.count_iteration();
-  complete_frees();
-  const bool evicted = mark_under_budget(source);
-  if (evicted && now == SessionState::kRecording) return;
+  frees.complete();
+  if (const std::optional<SessionVerdict> evicted = evictions.on_mark(source, now)) return act_on(*evicted);
   switch (now) {
     case SessionState::kRecording:
       return recording_mark(source);
     case SessionState::kPlanning:
       return planning_mark();
     case SessionState::kPlanned:
-      return planned_mark(source);
+      return act_on(planned.on_mark(source, planning.window_marks()));
     case SessionState::kRescuing:
-      return rescuing_mark(evicted);
+      return act_on(evictions.rescued_mark());
     case SessionState::kOff:
       return;
   }
 }
 
-void Session::on_optimizer_begin() {
-  state_->conduct([this] { state_->begin_early_step(); });
+void Session::State::start_recording() {
+  recording.start(info.device.kind == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0));
 }
 
-void Session::on_optimizer_end() {
-  if (!expects_lasting()) return;
-  state_->conduct([this] { state_->end_early_step(); });
+void Session::State::recording_mark(MarkSource source) {
+  arena.give_back();
+  if (!recording.on_mark(source)) return;
+  room.try_all_again();
+  recording.note_before(facts);
+  if (!budget.pending()) {
+    if (std::optional<Plan> kept = planning.find_kept()) return adopt(std::move(*kept));
+  }
+  // Where iterations that evict come between, a third one alike, with ops, may never come.
+  switch (recording.judge(/*ops_wanted=*/!evictions.saw_evictions())) {
+    case Recording::Verdict::kGoOn:
+      return;
+    case Recording::Verdict::kSteady:
+      return transition(SessionState::kPlanning, "the last iterations agree");
+    case Recording::Verdict::kHopeless:
+      return transition(SessionState::kOff, "no two of " + std::to_string(recording.marks()) +
+                                                " iterations made the same allocations");
+  }
 }
 
-// Optimizer state is born in the first steps and lives for good: let it not settle in pages full of holes,
-// nor in an arena that was planned without it (a job may reach its plan before its first step).
-void Session::State::begin_early_step() {
-  constexpr std::uint64_t kStepsWithNewState = 2;
-  const SessionState now = state.load(std::memory_order_relaxed);
-  const bool first_steps = ++optimizer_steps <= kStepsWithNewState;
-  const bool early = now == SessionState::kRecording ? first_steps || recording.marks() < kStepsWithNewState
-                                                     : first_steps && now == SessionState::kPlanned;
-  if (!early) return;
+void Session::State::planning_mark() {
+  Result<std::optional<Plan>> made = planning.on_mark();
+  if (!made.ok()) return fail(made.error());
+  if (!*made) return;
+  guard.trust_plan(false);
+  adopt(std::move(**made));
+  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) plans.keep();
+}
+
+void Session::State::adopt(Plan plan) {
+  const Result<SessionVerdict> verdict = plan_switch.try_plan(plan);
+  if (!verdict.ok()) return fail(verdict.error());
+  if (verdict->to != SessionState::kPlanned) {
+    if (!verdict->changes() && state.load(std::memory_order_relaxed) == SessionState::kPlanning)
+      planning.put_off(std::move(plan));
+    return act_on(*verdict);
+  }
+  planned.begin(plan);
+  act_on(*verdict);
+  planned.serve(plan);
+}
+
+// ---- changes of state
+
+void Session::State::act_on(const SessionVerdict& verdict) {
+  if (!verdict.changes()) return;
+  transition(*verdict.to, verdict.why);
+  if (verdict.releases_cache) port.release_upstream_cache();
+}
+
+void Session::State::transition(SessionState to, const std::string& why) {
+  switch (to) {
+    case SessionState::kRecording:
+      return record_again(why);
+    case SessionState::kPlanning:
+      planning.begin();
+      under_budget.prepare();
+      state.change(to, why);
+      if (Status asked = planning.ask(); !asked) return fail(asked.error());
+      return planning_mark();
+    case SessionState::kPlanned:
+      return state.change(to, why);
+    case SessionState::kRescuing:
+      return rescue(why);
+    case SessionState::kOff:
+      return turn_off(why, /*loud=*/true);
+  }
+}
+
+void Session::State::record_again(const std::string& why) {
+  if (state.load(std::memory_order_relaxed) != SessionState::kRescuing) {
+    arena.pause();
+    plans.cancel();
+    if (arena.exists()) arena.shut_out();
+    if (budget.on() && arena.exists()) arena.give_up_free_parts();
+    const std::uint64_t times = facts.count_replan();
+    if (times > settings.max_replans)
+      return transition(SessionState::kOff, "the job left its plan for the " + ordinal(times) + " time");
+    note(1, "the job left its plan; recording again");
+    under_budget.leave();
+    if (!budget.on()) arena.give_back();
+  }
+  state.change(SessionState::kRecording, why);
+  start_recording();
+}
+
+// With a reason, for good.
+void Session::State::rescue(const std::string& why) {
   arena.pause();
-  part_state(/*begins=*/true);
-  in_early_step.store(true, std::memory_order_release);
+  recording.stop();
+  under_budget.rescue();
+  evictions.restart();
+  facts.give_reason(why);
+  state.change(SessionState::kRescuing, why.empty() ? "iterations evict" : why);
+  note(1, "the budget is held by evicting and recomputing" + (why.empty() ? why : " (" + why + ")"));
 }
 
-// It may synchronise: of hundreds of optimizers only the first ones do.
-void Session::State::part_state(bool begins) {
-  constexpr std::uint64_t kMostParted = 32;
-  if (optimizer_steps <= kMostParted) port.part_optimizer_state(begins);
-}
-
-bool Session::expects_lasting() const noexcept {
-  return state_->in_early_step.load(std::memory_order_acquire);
-}
-
-// ---- the end
-
+// `loud`: nobody asked for it. A session that holds a budget then goes on holding it, without a plan.
 void Session::State::turn_off(const std::string& reason, bool loud) {
   arena.pause();
   hot.watch_period.store(false, std::memory_order_relaxed);
@@ -151,7 +170,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (!rescues) budget.end();
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
   facts.give_reason(reason);
-  if (rescues) return begin_rescuing(reason);
+  if (rescues) return transition(SessionState::kRescuing, reason);
   state.change(SessionState::kOff, reason);
   if (!loud) return;
   try {
@@ -162,42 +181,12 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   }
 }
 
-bool Session::needs_marks() const noexcept {
-  const State& state = *state_;
-  return state.state.load(std::memory_order_acquire) != SessionState::kOff ||
-         ((state.arena.exists() || state.hot.former.any()) &&
-          !state.hot.forked.load(std::memory_order_relaxed));
-}
-
 void Session::State::fail(const Error& error) noexcept try {
   turn_off(error.message, true);
 } catch (const std::exception& second) {  // nothing is left to try
   arena.pause();
   warn(error.message + ", and then: " + second.what() + "; the job goes on without a plan");
   state.force(SessionState::kOff);
-}
-
-void Session::stop() {
-  State& state = *state_;
-  if (state.hot.forked.load(std::memory_order_relaxed)) return;
-  while (state.busy.test_and_set(std::memory_order_acquire)) state.busy.wait(true);
-  if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
-  state.leave();
-}
-
-void Session::stop_and_wait() {
-  stop();
-  State& state = *state_;
-  if (!state.hot.forked.load(std::memory_order_relaxed)) state.plans.end();
-}
-
-void Session::after_fork() noexcept {
-  state_->hot.forked.store(true, std::memory_order_relaxed);
-  state_->budget.after_fork();
-  state_->hot.watch_period.store(false, std::memory_order_relaxed);
-  state_->arena.after_fork();
-  state_->hot.recorder.store(nullptr, std::memory_order_relaxed);
-  state_->state.force(SessionState::kOff);
 }
 
 }  // namespace stowage::session

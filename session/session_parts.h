@@ -1,0 +1,72 @@
+// The parts of a session. None of them knows the session, nor those that stand after it.
+//
+// Three kinds: fixed; shared by all threads, each by its own rules; and the conductor's own, which only the
+// thread touches that conducts (session_state.h).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "session/arena/frees.h"
+#include "session/budget/peak_watch.h"
+#include "session/planned/planned_phase.h"
+#include "session/recording/best_source.h"
+#include "session/rescue/eviction_watch.h"
+#include "session/switch/early_steps.h"
+#include "session/switch/plan_switch.h"
+#include "session/switch/planning.h"
+#include "tracer/recorder/period_detector.h"
+
+namespace stowage::session {
+
+struct SessionParts {
+  SessionParts(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch, const Settings& chosen,
+               std::unique_ptr<PlanSource> source)
+      : port(device_port),
+        settings(chosen),
+        info(device_port.describe()),
+        hot(hot_path),
+        budget(chosen.budget, device_port.ledger(), torch, info.device, info.device_memory,
+               std::chrono::milliseconds(chosen.plan_wait_ms)),
+        recording(hot.recorder, port, torch, info, settings),
+        plans(settings, info, std::move(source)) {}
+
+  // ---- fixed
+  DevicePort& port;
+  const Settings settings;
+  const TraceInfo info;
+
+  // ---- shared
+  SessionHot& hot;
+  BudgetController budget;
+  ServedArena arena{hot, port, budget, settings.fault};
+  Frees frees{hot, port, arena};
+  SessionFacts facts;
+  ReservedGuard guard{port, info, budget, arena, facts};
+  DeviceRoom room{port, arena, guard};
+  PlanUnderBudget under_budget{budget, port, arena, facts};
+  EarlySteps early_steps{port, arena};
+  std::atomic<std::uint32_t> polls{0};
+  tracer::PeriodDetector periods;
+  PeakWatch peaks;
+
+  // ---- the conductor's
+  BestSource best_source;
+  Recording recording;
+  Learner learner{recording};
+  PlanBook plans;
+  EvictionWatch evictions{budget, port, arena, recording, facts};
+  Planning planning{settings, port, recording, plans, guard, facts};
+  PlanWorth worth{arena, plans, guard, room};
+  PlanSwitch plan_switch{under_budget, worth, room, arena};
+  ServedIterations iterations{port, arena, recording, learner, guard};
+  FurtherPlans further{settings, arena, plans, learner, guard, facts};
+  LowerPlan lower{port, budget, arena, plans, guard, facts};
+  ArenaExchange exchange{port, budget, arena, plans, guard, room};
+  PlannedPhase planned{settings, arena, under_budget, worth, iterations, further, lower, exchange};
+};
+
+}  // namespace stowage::session

@@ -1,0 +1,87 @@
+// Where memory is short: what a session gives up for a request.
+#include <algorithm>
+#include <string>
+
+#include "session/session_state.h"
+
+namespace stowage::session {
+
+// ---- under a budget
+
+void Session::guards_placed() {
+  State& state = *state_;
+  if (state.hot.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
+    return;  // the next mark begins it
+  state.budget.begin(/*last_call=*/true);
+  state.leave();
+}
+
+bool Session::State::give_up_arena() {
+  if (!arena.exists() || busy.test_and_set(std::memory_order_acquire)) return false;  // or inside a mark
+  const bool gave = arena.exists() && under_budget.give_up_free_parts();
+  leave();
+  return gave;
+}
+
+bool Session::has_budget() const { return state_->budget.on(); }
+
+bool Session::make_room(Bytes bytes) {
+  State& state = *state_;
+  if (state.hot.forked.load(std::memory_order_relaxed)) return true;
+  if (state.under_budget.evicts() && state.give_up_arena()) return true;
+  if (state.budget.make_room(bytes) || state.give_up_arena()) return true;
+  if (state.port.ledger()->missing(bytes).value() == 0) return true;
+  return state.budget.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
+}
+
+bool Session::make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space) {
+  State& state = *state_;
+  return !state.hot.forked.load(std::memory_order_relaxed) && state.budget.make_contiguous_room(bytes, space);
+}
+
+bool Session::make_room_upstream(Bytes bytes) {
+  State& state = *state_;
+  if (state.hot.forked.load(std::memory_order_relaxed)) return false;
+  if (state.budget.make_more_room(bytes)) return true;
+  finish_frees();
+  return state.give_up_arena() || state.budget.await_others(bytes, /*refused=*/true) ||
+         state.budget.follow_peak(bytes);
+}
+
+std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {
+  State& state = *state_;
+  Shortage shortage;
+  shortage.wanted = bytes;
+  shortage.workspaces = workspaces;
+  const Bytes arena = arena_bytes();
+  shortage.idle_arena = arena - std::min(arena, arena_live_bytes());
+  const UpstreamUse use = state.port.upstream_use();
+  shortage.cached = use.reserved - std::min(use.reserved, use.allocated);
+  return state.budget.explain(shortage);
+}
+
+// ---- without one
+
+void Session::before_upstream_alloc(Bytes bytes, StreamId stream) {
+  State& state = *state_;
+  if (state.port.commits_on_touch()) return;
+  if (state.hot.serving.load(std::memory_order_acquire) != nullptr) {
+    return state.conduct([&] {
+      if (state.hot.serving.load() != nullptr) state.room.for_upstream(bytes, stream);
+    });
+  }
+  const SessionState now = state.state.load(std::memory_order_relaxed);
+  const bool unplanned = now == SessionState::kRecording || now == SessionState::kPlanning;
+  if (unplanned && !state.budget.on()) state.room.keep_peak_low(bytes);
+}
+
+void Session::give_back_idle() {
+  finish_frees();
+  state_->conduct([&state = *state_] {
+    if (state.state.load() != SessionState::kPlanned) return state.arena.give_back();
+    state.arena.shrink_former_now();
+    if (state.arena.exists()) state.arena.give_back_idle();  // who follows a plan keeps its addresses
+  });
+}
+
+}  // namespace stowage::session
