@@ -33,8 +33,8 @@ ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
       std::max(reserved_clean_, arena_.mapped() + arena_.outside_bytes(port_.upstream_use()));
   const std::optional<Bytes> most = guard_.most();
   if (!most || needed + pinned <= std::max(*most, reserved)) return exchange();
-  note(2, "tensors that outstay their places pin " + std::to_string(pinned.value()) +
-              " bytes of the arena: it is not exchanged");
+  note(2, "tensors that outlive their places pin " + std::to_string(pinned.value()) +
+              " bytes of the arena: the plan stays in it");
   return Outcome::kNone;
 }
 
@@ -56,7 +56,7 @@ ArenaExchange::Outcome ArenaExchange::exchange() {
 void ArenaExchange::resume() {
   guard_.restart(/*old_tensors_are_gone=*/true);
   arena_.resume();
-  if (is_another_) note(1, "tensors outstay their places: the plan goes on in a new arena");
+  if (is_another_) note(1, "tensors outlive their places in the arena: the plan moves to a new arena");
 }
 
 }  // namespace stowage::session

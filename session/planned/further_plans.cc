@@ -29,7 +29,7 @@ bool FurtherPlans::take(std::chrono::milliseconds wait) {
     return false;
   }
   if (Status added = arena_.allocator().add_plan(**made); !added) {
-    note(1, "no room for a further plan: " + added.error().message);
+    note(1, "a further plan does not fit into the arena: " + added.error().message);
     learner_.close();
     return false;
   }

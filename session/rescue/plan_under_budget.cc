@@ -46,8 +46,8 @@ SessionVerdict PlanUnderBudget::refuse_arena(Bytes arena_bytes, Bytes excess) {
   const Ledger& ledger = *port_.ledger();
   if (is_scheduled() && budget_.schedule().tighten(excess, ledger.limit())) return rescue_for({});
   return rescue_for("the plan's arena of " + std::to_string(arena_bytes.value()) +
-                    " bytes does not fit beside " + std::to_string(ledger.upstream().value()) +
-                    " bytes into the budget of " + std::to_string(ledger.limit().value()));
+                    " bytes does not fit into the budget of " + std::to_string(ledger.limit().value()) +
+                    " bytes beside the " + std::to_string(ledger.upstream().value()) + " bytes outside it");
 }
 
 SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {

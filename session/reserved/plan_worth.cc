@@ -31,7 +31,7 @@ SessionVerdict PlanWorth::on_iteration(bool clean) {
   // Where the arena went without memory, upstream may be what has it now.
   if (!clean && arena_.lacks_memory()) room_.release_upstream();
   if (!room_.is_strained(clean)) return leave_oversized(clean);
-  note(1, "the arena makes way for other memory in too many iterations");
+  note(1, "the arena gives memory back for other requests in too many iterations");
   plans_.forget_kept();
   return leave_plan();
 }

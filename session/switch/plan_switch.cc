@@ -5,7 +5,7 @@ namespace stowage::session {
 Result<SessionVerdict> PlanSwitch::try_plan(const Plan& plan) {
   if (Status valid = plan.validate(); !valid) return valid.error();
   if (plan.height.value() == 0)
-    return SessionVerdict{SessionState::kOff, "the job has no allocation that could be planned"};
+    return SessionVerdict{SessionState::kOff, "the job has no allocation to plan"};
   room_.release_upstream();
   if (SessionVerdict refused = under_budget_.refuse(plan); refused.changes()) return refused;
   if (SessionVerdict refused = worth_.refuse(plan); refused.changes()) return refused;
