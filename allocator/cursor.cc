@@ -15,8 +15,6 @@ constexpr int kEnough = 3;                      // matching requests that settle
 constexpr std::uint32_t kRare = 2;  // a beginning that looks like no more entries than this is worth a try
 constexpr std::uint32_t kShareLeftOut = 4;  // of a plan, at a jump
 constexpr std::size_t kTriplesTried = 64;   // places of one triple that are looked at
-constexpr std::size_t kHistory = 512;       // iterations that are remembered
-constexpr std::uint32_t kMarkSlack = 16;    // entries that a mark may be off (or an eighth of the plan)
 
 std::uint64_t mix(std::uint64_t hash, Request request) {
   // The finaliser of Murmur3 (Appleby, public domain), over both fields.
@@ -32,8 +30,6 @@ std::uint64_t known_bit(Request request) { return mix(0, request) >> 52; }
 std::uint64_t hash_triple(Request first, Request second, Request third) {
   return mix(mix(mix(0, first), second), third);
 }
-
-std::uint32_t distance(std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; }
 
 }  // namespace
 
@@ -256,82 +252,6 @@ std::optional<Position> Cursor::far(Request request) const {
     }
   }
   return found;
-}
-
-// The inner mark that a mark now stands for: its index; nullopt: the iteration's end. The nearest to the
-// cursor if one is near; in an iteration that lost its plan, the next by count.
-std::optional<std::uint32_t> Cursor::inner_mark() const {
-  if (at_.plan >= plans_.size()) return std::nullopt;
-  const std::vector<std::uint32_t>& marks = plans_[at_.plan].inner_marks;
-  const std::uint32_t size = length(at_.plan);
-  const std::uint32_t slack = std::max(kMarkSlack, size / 8);
-  std::uint32_t nearest = slack + 1;
-  std::uint32_t index = 0;
-  for (std::uint32_t i = marks_seen_; i < marks.size(); ++i) {
-    if (distance(marks[i], at_.entry) >= nearest) continue;
-    nearest = distance(marks[i], at_.entry);
-    index = i;
-  }
-  const std::uint32_t from_end = size - at_.entry;
-  if (nearest <= slack && nearest <= from_end) return index;
-  if (from_end <= slack || marks_seen_ >= marks.size()) return std::nullopt;
-  return marks_seen_;
-}
-
-bool Cursor::mark() {
-  left_.reset();
-  unmatched_ = 0;
-  if (const std::optional<std::uint32_t> index = inner_mark()) {
-    const std::uint32_t entry = plans_[at_.plan].inner_marks[*index];
-    clean_ = clean_ && entry == at_.entry;
-    at_.entry = requests_ = entry;
-    marks_seen_ = *index + 1;
-    return false;
-  }
-  ++iteration_;
-  if (at_.plan < plans_.size()) begin_iteration(plan_that_ended());
-  return true;
-}
-
-// An iteration that matched its plan so far and ends before it may be all of a shorter plan that begins
-// alike.
-std::uint32_t Cursor::plan_that_ended() const {
-  if (!clean_ || at_end()) return at_.plan;
-  for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
-    if (plan == at_.plan || length(plan) != at_.entry) continue;
-    if (common_beginning(plan, at_.plan) >= at_.entry) return plan;
-  }
-  return at_.plan;
-}
-
-void Cursor::begin_iteration(std::uint32_t ended) {
-  plans_[ended].last_used = iteration_;
-  at_ = {predict(ended), 0};
-  marks_seen_ = requests_ = 0;
-  clean_ = true;
-}
-
-// What followed the longest earlier run that is like the latest iterations, the last of such runs; so an
-// evaluation every n iterations, or n micro-steps, are foretold from their second round on. As long as it
-// comes true the place moves along, and nothing is searched.
-std::uint32_t Cursor::predict(std::uint32_t ended) {
-  const bool came_true = foretold_ != 0 && history_[foretold_] == ended;
-  const std::uint32_t before = history_.empty() ? ended : history_.back();
-  history_.push_back(ended);
-  const bool full = history_.size() > kHistory;
-  if (full) history_.erase(history_.begin(), history_.begin() + kHistory / 2);
-  if (came_true && !full) return history_[++foretold_];
-  foretold_ = 0;
-  std::size_t longest = 0;
-  const std::size_t size = history_.size();
-  for (std::size_t next = size - 1; next > 0; --next) {
-    std::size_t run = 0;
-    while (run < next && history_[next - 1 - run] == history_[size - 1 - run]) ++run;
-    if (run <= longest) continue;
-    longest = run;
-    foretold_ = next;
-  }
-  return foretold_ != 0 ? history_[foretold_] : before;
 }
 
 }  // namespace stowage::allocator

@@ -94,6 +94,7 @@ class Cursor {
     int score = 0;
   };
 
+  static std::uint32_t distance(std::uint32_t a, std::uint32_t b) { return a > b ? a - b : b - a; }
   [[nodiscard]] std::uint32_t length(std::uint32_t plan) const;
   [[nodiscard]] bool matches(Position at, Request request) const;
   [[nodiscard]] int evidence(Position at, Request request) const;

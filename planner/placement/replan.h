@@ -14,9 +14,9 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
+#include "planner/placement/carry_over.h"
 #include "planner/placement/greedy/greedy.h"
 
 namespace stowage::planner::placement {
@@ -35,19 +35,6 @@ struct Replanned {
   std::size_t moved = 0;  ///< items that had an old offset and are elsewhere
   int step = 0;           ///< 1, 2 or 3: which one made it
 };
-
-/// What an older placement says of a new problem, by item of the new one.
-struct Carried {
-  /// The old offset of the item it corresponds to, if it has not grown.
-  std::vector<std::optional<Offset>> offsets;
-  /// The old offset of one that has; no more than a place in the order from the bottom up.
-  std::vector<std::optional<Offset>> grown;
-};
-
-/// Both sequences are walked in order of birth; items of one size, alignment and stream class correspond.
-/// Where they differ, as few as possible are passed over, old and new together, up to where eight in a row
-/// are alike; as many for as many correspond too. Near O(n).
-Carried carry_over(const Problem& old_problem, const Solution& old_solution, const Problem& problem);
 
 /// Places all items. `old` is by item of the problem, an offset that it had, or none; `grown` may be empty.
 /// `old_height` is how high the older placement was; 0: not known. Errors: those of place_greedily, and

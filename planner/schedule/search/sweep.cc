@@ -1,22 +1,11 @@
 #include "planner/schedule/search/sweep.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "core/support/mix.h"
+#include "planner/schedule/search/scores.h"
 
 namespace stowage::planner::schedule {
 namespace {
-
-constexpr std::uint64_t kReplayNs = 2000;  // what running any op again costs at least
-constexpr std::uint64_t kLookWork = 30;    // about what looking at one value costs
-constexpr std::size_t kManyValues = 64;    // looked at for one score; beyond, the score is a guess
-
-// std::pow, fast for the powers that are used most.
-double raised(double base, double power) {
-  if (power == 1) return base;
-  return power == 0 ? 1 : std::pow(base, power);
-}
 
 class Sweeper {
  public:
@@ -25,18 +14,12 @@ class Sweeper {
         model_(graph),
         budget_(budget),
         smallest_(smallest),
-        weights_(weights),
+        scores_(graph, model_, weights),
         idle_since_(graph.buffers.size(), 0),
         protected_(graph.buffers.size(), 0),
-        next_touch_(graph.buffers.size(), 0),
         listed_(graph.buffers.size(), false),
         early_(graph.ops.size()),
-        in_turn_(graph.ops.size()),
-        op_seen_(graph.ops.size(), 0),
-        value_seen_(graph.values.size(), 0) {
-    std::uint64_t clock = 0;
-    for (const OpGraph::OpNode& op : graph.ops) starts_.push_back(clock += op.cost_ns + kReplayNs);
-  }
+        in_turn_(graph.ops.size()) {}
 
   Sweep run() {
     for (const OpGraph::Event& event : graph_.events) {
@@ -44,7 +27,7 @@ class Sweeper {
     }
     Sweep result;
     result.missing = missing_;
-    result.work = work_ + kLookWork * model_.work();
+    result.work = scores_.work() + kLookWork * model_.work();
     for (std::uint32_t op = 0; op < graph_.ops.size(); ++op) {
       for (const std::uint32_t buffer : early_[op]) result.steps.push_back({op, ActionKind::kEvict, buffer});
       result.steps.insert(result.steps.end(), in_turn_[op].begin(), in_turn_[op].end());
@@ -174,19 +157,20 @@ class Sweeper {
     std::erase_if(candidates_, [this](std::uint32_t buffer) {
       return !model_.is_here(buffer) && !model_.is_away(buffer);
     });
-    scores_.clear();
+    ranked_.clear();
     for (const std::uint32_t buffer : candidates_) {
-      if (protected_[buffer] == 0 && model_.may_evict(buffer)) scores_.emplace_back(score(buffer), buffer);
+      if (protected_[buffer] == 0 && model_.may_evict(buffer))
+        ranked_.emplace_back(scores_.of(buffer, op_), buffer);
     }
-    while (!scores_.empty()) {
-      const auto least = std::min_element(scores_.begin(), scores_.end());
+    while (!ranked_.empty()) {
+      const auto least = std::min_element(ranked_.begin(), ranked_.end());
       const std::uint32_t buffer = least->second;
       if (model_.evict(buffer)) {
         emit(buffer);
         return true;
       }
-      *least = scores_.back();
-      scores_.pop_back();
+      *least = ranked_.back();
+      ranked_.pop_back();
     }
     return false;
   }
@@ -199,99 +183,21 @@ class Sweeper {
     in_turn_[op_].push_back({op_, ActionKind::kEvict, buffer});
   }
 
-  double score(std::uint32_t buffer) {
-    const std::uint32_t value = model_.current(buffer);
-    const double cost = static_cast<double>(cost_of(value));
-    const auto bytes = static_cast<double>(graph_.buffers[buffer].bytes);
-    const auto gap = static_cast<double>(time_of(next_need(value)) - time_of(op_) + 1);
-    const double jitter =
-        weights_.noise == 0
-            ? 1
-            : 1 + weights_.noise * static_cast<double>(mix(weights_.seed + mix(buffer)) >> 40u) / (1u << 24u);
-    return jitter * raised(cost, weights_.cost_power) /
-           (raised(bytes, weights_.bytes_power) * raised(gap, weights_.gap_power));
-  }
-
-  std::uint64_t time_of(std::uint64_t op) const {
-    return op < starts_.size() ? starts_[op] : starts_.back() + kReplayNs;
-  }
-
-  // What bringing it back would run, with all that is absent below it.
-  std::uint64_t cost_of(std::uint32_t value) {
-    waiting_.assign(1, graph_.values[value].maker);
-    op_seen_[waiting_[0]] = ++stamp_;
-    std::uint64_t cost = 0;
-    for (std::size_t looked = 0; !waiting_.empty() && looked < kManyValues; ++looked) {
-      work_ += kLookWork;
-      const std::uint32_t op = waiting_.back();
-      waiting_.pop_back();
-      cost += graph_.ops[op].cost_ns + kReplayNs;
-      for (const OpGraph::Use& use : graph_.inputs(op)) {
-        if (!OpGraph::feeds(use.role) || !model_.has_recipe(use.value) || model_.materialised(use.value))
-          continue;
-        const std::uint32_t maker = graph_.values[use.value].maker;
-        if (op_seen_[maker] == stamp_) continue;
-        op_seen_[maker] = stamp_;
-        waiting_.push_back(maker);
-      }
-    }
-    return cost;
-  }
-
-  // The next op that needs it, itself or to bring back something absent above it.
-  std::uint64_t next_need(std::uint32_t value) {
-    std::uint64_t need = next_touch(graph_.values[value].buffer);
-    waiting_.assign(1, value);
-    ++stamp_;
-    for (std::size_t looked = 0; !waiting_.empty() && looked < kManyValues; ++looked) {
-      work_ += kLookWork;
-      const std::uint32_t at = waiting_.back();
-      waiting_.pop_back();
-      for (const std::uint32_t reader : graph_.readers[at]) {
-        if (reader >= op_) break;
-        for (const OpGraph::Use& out : graph_.outputs(reader)) {
-          const std::uint32_t home = graph_.values[out.value].buffer;
-          if (out.role != ValueRole::kMade || model_.materialised(out.value)) continue;
-          if (model_.current(home) == out.value && model_.is_away(home)) {
-            need = std::min(need, next_touch(home));
-          } else if (value_seen_[out.value] != stamp_) {
-            value_seen_[out.value] = stamp_;
-            waiting_.push_back(out.value);
-          }
-        }
-      }
-    }
-    return need;
-  }
-
-  std::uint64_t next_touch(std::uint32_t buffer) {
-    const std::vector<std::uint32_t>& ops = graph_.touched[buffer];
-    std::uint32_t& at = next_touch_[buffer];
-    while (at < ops.size() && ops[at] <= op_) ++at;
-    return at < ops.size() ? ops[at] : graph_.ops.size();
-  }
-
   const OpGraph& graph_;
   Model model_;
   const std::uint64_t budget_;
   const std::uint64_t smallest_;
-  const Weights weights_;
+  Scores scores_;
   std::uint32_t op_ = 0;
-  std::vector<std::uint64_t> starts_;      ///< by op, ns
   std::vector<std::uint32_t> idle_since_;  ///< by buffer: before which op it may be evicted at the earliest
   std::vector<int> protected_;             ///< by buffer
-  std::vector<std::uint32_t> next_touch_;  ///< by buffer: index into OpGraph::touched
   std::vector<std::uint32_t> candidates_;  ///< buffers that the job has
   std::vector<bool> listed_;               ///< by buffer: once among the candidates
   std::vector<std::uint32_t> restored_;    ///< at this op, and not yet among its actions
-  std::vector<std::vector<std::uint32_t>> early_;  ///< by op: evicted before all else
-  std::vector<std::vector<Step>> in_turn_;         ///< by op
-  std::vector<std::pair<double, std::uint32_t>> scores_;
-  std::vector<std::uint64_t> op_seen_, value_seen_;  ///< the latest look that came by
-  std::uint64_t stamp_ = 0;
-  std::vector<std::uint32_t> waiting_;
+  std::vector<std::vector<std::uint32_t>> early_;         ///< by op: evicted before all else
+  std::vector<std::vector<Step>> in_turn_;                ///< by op
+  std::vector<std::pair<double, std::uint32_t>> ranked_;  ///< score and buffer
   std::optional<std::uint64_t> missing_;
-  std::uint64_t work_ = 0;
 };
 
 }  // namespace

@@ -11,17 +11,9 @@
 #include <vector>
 
 #include "planner/schedule/model/play.h"
+#include "planner/schedule/search/scores.h"
 
 namespace stowage::planner::schedule {
-
-/// How candidates are compared: least cost^cost_power / (bytes^bytes_power * gap^gap_power) goes first.
-struct Weights {
-  double cost_power = 1;
-  double bytes_power = 1;
-  double gap_power = 1;
-  double noise = 0;  ///< a score is multiplied by up to 1 + noise
-  std::uint64_t seed = 0;
-};
 
 struct Sweep {
   std::vector<Step> steps;  ///< in order of op

@@ -1,0 +1,54 @@
+// What a sweep compares buffers by when one of them has to go: what it costs to bring it back, how much room
+// it leaves and for how long.
+//
+// Thread safety: none. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/schedule/model/model.h"
+
+namespace stowage::planner::schedule {
+
+/// How candidates are compared: least cost^cost_power / (bytes^bytes_power * gap^gap_power) goes first.
+struct Weights {
+  double cost_power = 1;
+  double bytes_power = 1;
+  double gap_power = 1;
+  double noise = 0;  ///< a score is multiplied by up to 1 + noise
+  std::uint64_t seed = 0;
+};
+
+/// About what looking at one value costs, in steps of about 1 ns.
+inline constexpr std::uint64_t kLookWork = 30;
+
+class Scores {
+ public:
+  /// `graph` and `model`, which is asked what is in memory, must outlive it.
+  Scores(const OpGraph& graph, const Model& model, const Weights& weights);
+
+  /// Of `buffer` before `op`; the least goes first. Requires: ops come in order.
+  double of(std::uint32_t buffer, std::uint32_t op);
+  /// Spent so far, in steps of about 1 ns.
+  [[nodiscard]] std::uint64_t work() const { return work_; }
+
+ private:
+  [[nodiscard]] std::uint64_t time_of(std::uint64_t op) const;
+  std::uint64_t cost_of(std::uint32_t value);
+  std::uint64_t next_need(std::uint32_t value);
+  std::uint64_t next_touch(std::uint32_t buffer);
+
+  const OpGraph& graph_;
+  const Model& model_;
+  const Weights weights_;
+  std::uint32_t op_ = 0;
+  std::vector<std::uint64_t> starts_;                ///< by op, ns
+  std::vector<std::uint32_t> next_touch_;            ///< by buffer: index into OpGraph::touched
+  std::vector<std::uint64_t> op_seen_, value_seen_;  ///< the latest look that came by
+  std::uint64_t stamp_ = 0;
+  std::vector<std::uint32_t> waiting_;
+  std::uint64_t work_ = 0;
+};
+
+}  // namespace stowage::planner::schedule
