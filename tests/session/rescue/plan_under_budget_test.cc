@@ -57,7 +57,8 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenWholeHasToFitAtOnce) {
   const SessionVerdict verdict = plan->refuse(plan_of(8));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_EQ(verdict.why,
-            "the plan's arena of 524288 bytes does not fit beside 65536 bytes into the budget of 524288");
+            "the plan's arena of 524288 bytes does not fit into the budget of 524288 bytes beside the 65536 bytes "
+            "outside it");
 }
 
 TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenByTouchMaySettle) {
@@ -96,7 +97,7 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatSettlesForThreeIterationsDoesNotFit) {
   for (int i = 0; i < 2; ++i) EXPECT_FALSE(plan->settle(1).changes());
   const SessionVerdict verdict = plan->settle(1);
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
-  EXPECT_NE(verdict.why.find("does not fit beside"), std::string::npos);
+  EXPECT_NE(verdict.why.find("does not fit into the budget"), std::string::npos);
   EXPECT_EQ(allocate(), nullptr);
 }
 
