@@ -3,12 +3,20 @@ from tests.style.files import cpp_files, files, read
 from tests.style.sizes import cpp_functions, python_functions
 
 MOST_LINES_OF_A_FILE = 400
+MOST_LINES_OF_A_PRODUCT_FILE = 300
+BESIDE_THE_PRODUCT = ("tests/", "benchmarks/", "examples/")
 MOST_LINES_OF_A_FUNCTION = 70
 
 
 def test_files_are_at_most_400_lines():
     sources = files(".h", ".cc", ".c", ".py", ".cmake", ".sh", ".fbs", "CMakeLists.txt")
     assert [name for name in sources if read(name).count("\n") > MOST_LINES_OF_A_FILE] == []
+
+
+def test_files_of_the_product_are_at_most_300_lines():
+    product = [name for name in cpp_files() if not name.startswith(BESIDE_THE_PRODUCT)]
+    assert len(product) > 100, "the files were not found"
+    assert [name for name in product if read(name).count("\n") > MOST_LINES_OF_A_PRODUCT_FILE] == []
 
 
 def test_functions_are_at_most_70_lines():

@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/schedule/model/log_contents.h"
+
 namespace stowage::planner::schedule {
 namespace {
-
-using Content = std::uint32_t;  // number of a (buffer, version)
-constexpr std::uint32_t kNothing = ~std::uint32_t{0};
 
 // Thrown and caught in this file only: the walk ends wherever a rule is broken.
 struct Broken {
@@ -21,18 +20,12 @@ struct Broken {
 class Walk {
  public:
   Walk(const StepLog& log, const Schedule& schedule, std::uint64_t budget)
-      : log_(log), schedule_(schedule), budget_(budget), buffers_(log.trace.buffers.size()) {
-    for (std::uint32_t b = 0; b < buffers_.size(); ++b) buffers_[b].now = number(b, 0);
-    for (const Value& value : log.trace.values) slots_.push_back(number(value.buffer.value(), value.version));
-    holders_.resize(homes_.size());
-    maker_.assign(homes_.size(), kNothing);
-    unsafe_.assign(homes_.size(), false);
-    changing_.assign(homes_.size(), false);
-    for (std::uint32_t op = 0; op < log.trace.ops.size(); ++op) {
-      for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
-        if (log.roles[at] == ValueRole::kMade) maker_[slots_[at]] = op;
-      }
-    }
+      : log_(log), contents_(log), schedule_(schedule), budget_(budget), buffers_(log.trace.buffers.size()) {
+    for (std::uint32_t b = 0; b < buffers_.size(); ++b) buffers_[b].now = contents_.first_of(b);
+    maker_ = contents_.makers();
+    holders_.resize(contents_.count());
+    unsafe_.assign(contents_.count(), false);
+    changing_.assign(contents_.count(), false);
     for (const BufferId made : log.made) buffers_[made.value()].made = true;
   }
 
@@ -62,15 +55,6 @@ class Walk {
     std::vector<Content> roots;  // what bringing it back starts from, while evicted
   };
 
-  Content number(std::uint32_t buffer, std::uint32_t version) {
-    const auto [at, fresh] = numbers_.try_emplace({buffer, version}, static_cast<Content>(homes_.size()));
-    if (fresh) {
-      homes_.push_back(buffer);
-      first_.push_back(version == 0);
-    }
-    return at->second;
-  }
-
   std::multimap<std::uint64_t, std::pair<int, std::uint32_t>> timetable() const {
     std::vector<std::pair<std::uint64_t, std::pair<int, std::uint32_t>>> rows;
     const Trace& trace = log_.trace;
@@ -87,27 +71,12 @@ class Walk {
     return {rows.begin(), rows.end()};
   }
 
-  std::size_t inputs_at(std::uint32_t op) const { return log_.trace.ops[op].first_value; }
-  std::size_t outputs_at(std::uint32_t op) const { return inputs_at(op) + log_.trace.ops[op].input_count; }
-  std::size_t end_of(std::uint32_t op) const { return outputs_at(op) + log_.trace.ops[op].output_count; }
-  State& home(Content c) { return buffers_[homes_[c]]; }
-  const State& home(Content c) const { return buffers_[homes_[c]]; }
+  std::size_t inputs_at(std::uint32_t op) const { return contents_.inputs_at(op); }
+  std::size_t outputs_at(std::uint32_t op) const { return contents_.outputs_at(op); }
+  std::size_t end_of(std::uint32_t op) const { return contents_.end_of(op); }
+  State& home(Content c) { return buffers_[contents_.home(c)]; }
+  const State& home(Content c) const { return buffers_[contents_.home(c)]; }
   std::uint64_t size(std::uint32_t buffer) const { return log_.trace.buffers[buffer].rounded.value(); }
-  std::uint64_t fresh_bytes(std::uint32_t op) const {
-    std::uint64_t sum = 0;
-    for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
-      if (first_[slots_[at]]) sum += size(homes_[slots_[at]]);
-    }
-    return sum;
-  }
-  std::vector<Content> sources(std::uint32_t op) const {
-    std::vector<Content> found;
-    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
-      if (log_.roles[at] == ValueRole::kRead || log_.roles[at] == ValueRole::kChanged)
-        found.push_back(slots_[at]);
-    }
-    return found;
-  }
 
   bool lives(Content c) const {
     return home(c).now == c && (home(c).alive || (home(c).gone && holders_[c] > 0));
@@ -136,36 +105,37 @@ class Walk {
     for (; next_action_ < schedule_.actions.size() && schedule_.actions[next_action_].op == op;
          ++next_action_)
       act(schedule_.actions[next_action_]);
-    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) ++home(slots_[at]).users;
-    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) bring_back(homes_[slots_[at]], name);
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) ++home(contents_.at(at)).users;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at)
+      bring_back(contents_.home(contents_.at(at)), name);
     std::vector<Content> written;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
       if (log_.roles[at] != ValueRole::kChanged && log_.roles[at] != ValueRole::kReplaced) continue;
-      written.push_back(slots_[at]);
-      unsafe_[slots_[at]] = true;
+      written.push_back(contents_.at(at));
+      unsafe_[contents_.at(at)] = true;
       for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
         const std::vector<Content>& roots = buffers_[b].roots;
-        if (std::find(roots.begin(), roots.end(), slots_[at]) != roots.end()) bring_back(b, name);
+        if (std::find(roots.begin(), roots.end(), contents_.at(at)) != roots.end()) bring_back(b, name);
       }
     }
     for (const Content content : written) changing_[content] = true;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
-      if (home(slots_[at]).evicted) throw Broken{name + " reads what is not there"};
+      if (home(contents_.at(at)).evicted) throw Broken{name + " reads what is not there"};
     }
-    at_most(held_ + fresh_bytes(op) + log_.trace.ops[op].workspace.value(), name);
+    at_most(held_ + contents_.fresh_bytes(op) + log_.trace.ops[op].workspace.value(), name);
   }
 
   void finish(std::uint32_t op) {
-    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) --home(slots_[at]).users;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) --home(contents_.at(at)).users;
     for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
-      State& state = home(slots_[at]);
-      if (first_[slots_[at]]) {
+      State& state = home(contents_.at(at));
+      if (contents_.is_first(contents_.at(at))) {
         state.alive = true;
-        held_ += size(homes_[slots_[at]]);
+        held_ += size(contents_.home(contents_.at(at)));
         continue;
       }
       changing_[state.now] = unsafe_[state.now] = false;
-      state.now = slots_[at];
+      state.now = contents_.at(at);
     }
   }
 
@@ -180,10 +150,10 @@ class Walk {
       throw Broken{name + ": its buffer must stay"};
     if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
     if (state.users > 0) throw Broken{name + ": its buffer is in use"};
-    verdicts_.assign(homes_.size(), kUnknown);
+    verdicts_.assign(contents_.count(), kUnknown);
     if (!can_be_made(state.now) || maker_[state.now] == kNothing)
       throw Broken{name + ": nothing can make its buffer again"};
-    std::vector<bool> seen(homes_.size(), false);
+    std::vector<bool> seen(contents_.count(), false);
     find_roots(state.now, seen, state.roots);
     for (const Content root : state.roots) {
       if (unsafe_[root]) throw Broken{name + ": what its buffer starts from is being written"};
@@ -200,7 +170,7 @@ class Walk {
     if (maker_[c] == kNothing) {
       all = lives(c);
     } else {
-      for (const Content source : sources(maker_[c])) all = all && can_be_made(source);
+      for (const Content source : contents_.sources(maker_[c])) all = all && can_be_made(source);
       if (!all && readable(c)) {
         maker_[c] = kNothing;
         all = true;
@@ -213,13 +183,13 @@ class Walk {
     if (seen[c]) return;
     seen[c] = true;
     if (maker_[c] == kNothing) return roots.push_back(c);
-    for (const Content source : sources(maker_[c])) find_roots(source, seen, roots);
+    for (const Content source : contents_.sources(maker_[c])) find_roots(source, seen, roots);
   }
 
   void list_steps(std::uint32_t op, std::vector<std::uint32_t>& steps, std::set<std::uint32_t>& seen,
                   std::map<Content, int>& wanted) {
     if (!seen.insert(op).second) return;
-    for (const Content source : sources(op)) {
+    for (const Content source : contents_.sources(op)) {
       if (readable(source)) continue;
       ++wanted[source];
       if (maker_[source] == kNothing) throw Broken{"op " + std::to_string(op) + " cannot be run again"};
@@ -241,52 +211,50 @@ class Walk {
 
   void run_again(std::uint32_t op, std::map<Content, int>& wanted, std::map<Content, std::uint64_t>& aside,
                  const std::string& name) {
-    std::uint64_t bytes =
-        held_ + fresh_bytes(op) + log_.trace.ops[op].workspace.value() + log_.replay_extra[op].value();
+    std::uint64_t bytes = held_ + contents_.fresh_bytes(op) + log_.trace.ops[op].workspace.value() +
+                          log_.replay_extra[op].value();
     for (const auto& [made, more] : aside) bytes += more;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
-      const Content input = slots_[at];
+      const Content input = contents_.at(at);
       const bool changed = log_.roles[at] == ValueRole::kChanged;
-      if (log_.roles[at] == ValueRole::kReplaced) bytes += size(homes_[input]);
+      if (log_.roles[at] == ValueRole::kReplaced) bytes += size(contents_.home(input));
       if (!changed && log_.roles[at] != ValueRole::kRead) continue;
       const bool last = wanted.contains(input) && --wanted[input] == 0;
       if (last && aside.contains(input)) {
         aside.erase(input);
       } else if (changed) {
-        bytes += size(homes_[input]);
+        bytes += size(contents_.home(input));
       }
     }
     at_most(bytes, name);
     ++verdict_.replays;
     verdict_.replay_ns += log_.trace.ops[op].duration_ns;
     for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
-      const Content out = slots_[at];
+      const Content out = contents_.at(at);
       if (log_.roles[at] != ValueRole::kMade) continue;
       if (home(out).evicted && home(out).alive && home(out).now == out) {
         home(out).evicted = false;
-        held_ += size(homes_[out]);
+        held_ += size(contents_.home(out));
         let_go(home(out));
       } else if (!readable(out) && wanted.contains(out) && wanted[out] > 0) {
-        aside[out] = size(homes_[out]);
+        aside[out] = size(contents_.home(out));
       }
     }
   }
 
   void let_go(State& state) {
     for (const Content root : state.roots) {
-      if (--holders_[root] == 0 && home(root).gone && home(root).now == root) held_ -= size(homes_[root]);
+      if (--holders_[root] == 0 && home(root).gone && home(root).now == root)
+        held_ -= size(contents_.home(root));
     }
     state.roots.clear();
   }
 
   const StepLog& log_;
+  const LogContents contents_;
   const Schedule& schedule_;
   const std::uint64_t budget_;
   std::vector<State> buffers_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Content> numbers_;  // of (buffer, version)
-  std::vector<std::uint32_t> homes_;                                    // by content: its buffer
-  std::vector<bool> first_;           // by content: nothing wrote to the buffer before
-  std::vector<Content> slots_;        // by Trace::values
   std::vector<std::uint32_t> maker_;  // by content: the op that can make it again
   std::vector<int> holders_;          // by content: evicted buffers that start from it
   std::vector<bool> unsafe_;          // by content: about to be written, or being written

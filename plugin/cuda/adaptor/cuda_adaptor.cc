@@ -1,5 +1,6 @@
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 
+#include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@ namespace stowage::plugin {
 namespace {
 
 std::atomic<CudaAdaptor*> the_adaptor{nullptr};
+
+std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
 // Those of an arena's blocks that lie in `run`, with offsets from where that begins.
 std::vector<ArenaBlock> blocks_in(const allocator::Segment& run, const std::vector<ArenaBlock>& blocks) {
@@ -206,6 +209,32 @@ void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int
   c10::reportMemoryUsageToProfiler(address, bytes, static_cast<std::size_t>(allocated),
                                    static_cast<std::size_t>(stats.reserved_bytes[0].current),
                                    c10::Device(c10::kCUDA, device.index));
+}
+
+[[gnu::noinline]] void CudaAdaptor::tell_of_allocation(CudaDevice& device, void* address, std::size_t bytes) {
+  if (c10::memoryProfilingEnabled()) {
+    report_to_profiler(device, address, static_cast<std::int64_t>(round_up(Bytes{bytes}).value()));
+  }
+  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
+    (*interpreter)->trace_gpu_memory_allocation(c10::kCUDA, number(address));
+  }
+}
+
+// Before the free: afterwards the address may be another thread's.
+[[gnu::noinline]] void CudaAdaptor::tell_of_free(const ArenaEntry& arena, void* address) {
+  const std::optional<allocator::ArenaBlock> block = arena.device.session.block_at(address);
+  if (!block) return;
+  if (c10::memoryProfilingEnabled()) {
+    const auto bytes = static_cast<std::int64_t>(block->rounded.value());
+    cuda_adaptor()->report_to_profiler(arena.device, address, -bytes);
+  }
+  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
+    (*interpreter)->trace_gpu_memory_deallocation(c10::kCUDA, number(address));
+  }
+}
+
+[[gnu::noinline]] void CudaAdaptor::refuse_free(void* address) {
+  TORCH_CHECK(false, "stowage: free of ", address, ", which is not the start of a live block");
 }
 
 c10::CachingDeviceAllocator::DeviceStats CudaAdaptor::getDeviceStats(c10::DeviceIndex index) {

@@ -17,8 +17,6 @@
 namespace stowage::plugin {
 namespace {
 
-std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
-
 // True if somebody wants to hear of this thread's allocations: a profiler or a sanitizer of PyTorch's.
 bool is_watched() {
   return c10::impl::GPUTrace::get_trace() != nullptr ||
@@ -46,32 +44,6 @@ StreamId current_ordinal(CudaDevice& device, c10::DeviceIndex index) {
 }
 
 }  // namespace
-
-[[gnu::noinline]] void CudaAdaptor::tell_of_allocation(CudaDevice& device, void* address, std::size_t bytes) {
-  if (c10::memoryProfilingEnabled()) {
-    report_to_profiler(device, address, static_cast<std::int64_t>(round_up(Bytes{bytes}).value()));
-  }
-  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
-    (*interpreter)->trace_gpu_memory_allocation(c10::kCUDA, number(address));
-  }
-}
-
-// Before the free: afterwards the address may be another thread's.
-[[gnu::noinline]] void CudaAdaptor::tell_of_free(const ArenaEntry& arena, void* address) {
-  const std::optional<allocator::ArenaBlock> block = arena.device.session.block_at(address);
-  if (!block) return;
-  if (c10::memoryProfilingEnabled()) {
-    const auto bytes = static_cast<std::int64_t>(block->rounded.value());
-    cuda_adaptor()->report_to_profiler(arena.device, address, -bytes);
-  }
-  if (const c10::impl::PyInterpreter* interpreter = c10::impl::GPUTrace::get_trace()) {
-    (*interpreter)->trace_gpu_memory_deallocation(c10::kCUDA, number(address));
-  }
-}
-
-[[gnu::noinline]] void CudaAdaptor::refuse_free(void* address) {
-  TORCH_CHECK(false, "stowage: free of ", address, ", which is not the start of a live block");
-}
 
 C10_ALWAYS_INLINE void CudaAdaptor::free_arena_block(const ArenaEntry& arena, void* address) {
   if (C10_UNLIKELY(is_watched())) tell_of_free(arena, address);

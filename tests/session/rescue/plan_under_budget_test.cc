@@ -56,9 +56,10 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenWholeHasToFitAtOnce) {
   EXPECT_FALSE(plan->refuse(plan_of(7)).changes());
   const SessionVerdict verdict = plan->refuse(plan_of(8));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
-  EXPECT_EQ(verdict.why,
-            "the plan's arena of 524288 bytes does not fit into the budget of 524288 bytes beside the 65536 bytes "
-            "outside it");
+  EXPECT_EQ(
+      verdict.why,
+      "the plan's arena of 524288 bytes does not fit into the budget of 524288 bytes beside the 65536 bytes "
+      "outside it");
 }
 
 TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenByTouchMaySettle) {
