@@ -37,7 +37,7 @@ MOST_FILES_IN_A_ROOM = 15
 FOREIGN = {
     "torch": (r"(torch|ATen|c10|caffe2|pybind11)/", ("tracer/", "recompute/", "plugin/", "library/")),
     "CUDA": (r"(cuda|cublas|cudnn|driver_types|nvrtc|vector_types|nccl)\w*\.h(pp)?$",
-             ("simulator/", "allocator/cuda/", "plugin/cuda/", "library/c_abi.", "tracer/cuda/")),
+             ("simulator/", "allocator/cuda/", "plugin/cuda/", "library/c_abi.")),
     "the dispatcher": (r"(ATen/core/dispatch/|torch/library\.h|ATen/core/boxing/|.*DispatchKey)",
                        ("tracer/observers/op_info.cc", "recompute/interposer/below_autograd.",
                         "recompute/interposer/composites.", "recompute/interposer/interposer.cc",
