@@ -1,8 +1,8 @@
 // What an optimizer's step allocates for its state is told from its scratch.
 #include "tracer/observers/factory_ops.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <vector>
@@ -38,14 +38,14 @@ std::vector<bool> allocations_of(const std::function<at::Tensor()>& work) {
 struct FactoryOps : testing::Test {
   FactoryOps() { watch_factory_ops(true); }
   ~FactoryOps() override { watch_factory_ops(false); }
-  at::Tensor x = torch::ones({64, 64});
+  at::Tensor x = at::ones({64, 64});
 };
 
 TEST_F(FactoryOps, TensorsOfTheirOwnAreFactories) {
   const std::vector<bool> one{true};
   EXPECT_EQ(allocations_of([&] { return at::zeros_like(x); }), one);
   EXPECT_EQ(allocations_of([&] { return x.clone(); }), one);
-  EXPECT_EQ(allocations_of([&] { return torch::zeros({3, 3}); }), one);
+  EXPECT_EQ(allocations_of([&] { return at::zeros({3, 3}); }), one);
   EXPECT_EQ(allocations_of([&] { return at::full_like(x, 0.5); }), one);
 }
 
@@ -60,7 +60,7 @@ TEST_F(FactoryOps, AnOpThatThrowsLeavesNothingBehind) {
 }
 
 TEST(FactoryOpsUnwatched, NothingIsSaid) {
-  const at::Tensor x = torch::ones({8});
+  const at::Tensor x = at::ones({8});
   EXPECT_EQ(allocations_of([&] { return at::zeros_like(x); }), std::vector<bool>{false});
 }
 

@@ -75,7 +75,8 @@ class Servers:
         self._servers: dict[tuple, Server] = {}
 
     def of(self, environment: dict[str, str]) -> Server:
-        wanted = {"PYTHONHASHSEED": "0"} | {name: value for name, value in environment.items() if not is_own(name)}
+        wanted = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+        wanted |= {name: value for name, value in environment.items() if not is_own(name)}
         key = tuple(sorted(wanted.items()))
         with self._lock:
             server = self._servers.pop(key, None) or Server(wanted)
