@@ -23,11 +23,6 @@ void Session::State::end_early_step() {
     arena.resume();
 }
 
-void Session::State::leave() {
-  busy.clear(std::memory_order_release);
-  busy.notify_all();
-}
-
 void Session::State::mark(MarkSource source) {
   const SessionState now = state.load(std::memory_order_relaxed);
   if (now == SessionState::kOff) {

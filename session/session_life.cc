@@ -29,9 +29,9 @@ bool Session::needs_marks() const noexcept {
 void Session::stop() {
   State& state = *state_;
   if (hot_.forked.load(std::memory_order_relaxed)) return;
-  while (state.busy.test_and_set(std::memory_order_acquire)) state.busy.wait(true);
+  state.conductor.lock();
   if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
-  state.leave();
+  state.conductor.unlock();
 }
 
 void Session::stop_and_wait() {

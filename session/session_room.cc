@@ -6,20 +6,29 @@
 
 namespace stowage::session {
 
+namespace {
+
+// A request that would fail otherwise waits for a mark of another thread, which soon returns
+// unless it waits itself for a lock that this thread holds.
+constexpr std::chrono::milliseconds kPatience(100);
+constexpr std::chrono::milliseconds kNoWait(0);
+
+}  // namespace
+
 // ---- under a budget
 
 void Session::guards_placed() {
   State& state = *state_;
-  if (state.hot.forked.load(std::memory_order_relaxed) || state.busy.test_and_set(std::memory_order_acquire))
+  if (state.hot.forked.load(std::memory_order_relaxed) || !state.conductor.try_lock())
     return;  // the next mark begins it
   state.budget.begin(/*last_call=*/true);
-  state.leave();
+  state.conductor.unlock();
 }
 
-bool Session::State::give_up_arena() {
-  if (!arena.exists() || busy.test_and_set(std::memory_order_acquire)) return false;  // or inside a mark
+bool Session::State::give_up_arena(std::chrono::milliseconds patience) {
+  if (!arena.exists() || !conductor.try_lock_for(patience)) return false;
   const bool gave = arena.exists() && under_budget.give_up_free_parts();
-  leave();
+  conductor.unlock();
   return gave;
 }
 
@@ -28,8 +37,8 @@ bool Session::has_budget() const { return state_->budget.on(); }
 bool Session::make_room(Bytes bytes) {
   State& state = *state_;
   if (state.hot.forked.load(std::memory_order_relaxed)) return true;
-  if (state.under_budget.evicts() && state.give_up_arena()) return true;
-  if (state.budget.make_room(bytes) || state.give_up_arena()) return true;
+  if (state.under_budget.evicts() && state.give_up_arena(kNoWait)) return true;
+  if (state.budget.make_room(bytes) || state.give_up_arena(kPatience)) return true;
   if (state.port.ledger()->missing(bytes).value() == 0) return true;
   return state.budget.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
 }
@@ -44,7 +53,7 @@ bool Session::make_room_upstream(Bytes bytes) {
   if (state.hot.forked.load(std::memory_order_relaxed)) return false;
   if (state.budget.make_more_room(bytes)) return true;
   finish_frees();
-  return state.give_up_arena() || state.budget.await_others(bytes, /*refused=*/true) ||
+  return state.give_up_arena(kPatience) || state.budget.await_others(bytes, /*refused=*/true) ||
          state.budget.follow_peak(bytes);
 }
 

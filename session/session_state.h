@@ -1,16 +1,18 @@
 // The conductor of a session: it asks the parts at each mark, and acts on what they say. Only session*.cc
 // include this.
 //
-// Thread safety: `state` is read by any thread; the members are for the thread that holds `busy`. A mark that
-// arrives while another thread is inside one is the same mark, and is dropped.
+// Thread safety: `state` is read by any thread; the members are for the thread that holds `conductor`. A mark
+// that arrives while another thread is inside one is the same mark, and is dropped.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <string>
 
 #include "session/session.h"
 #include "session/session_parts.h"
+#include "session/states/conductor_lock.h"
 
 namespace stowage::session {
 
@@ -18,7 +20,7 @@ struct Session::State : SessionParts {
   using SessionParts::SessionParts;
 
   StateMachine<SessionState> state{"session", SessionState::kRecording, session_arcs()};
-  std::atomic_flag busy = ATOMIC_FLAG_INIT;
+  ConductorLock conductor;
   bool warned = false;
 
   /// Runs `work` as the conductor; a failure turns the session off. Nothing happens where another thread
@@ -27,17 +29,17 @@ struct Session::State : SessionParts {
   template <class Work>
   void conduct(Work work) {
     if (hot.forked.load(std::memory_order_relaxed) || !port.may_wait()) return;
-    if (busy.test_and_set(std::memory_order_acquire)) return;
+    if (!conductor.try_lock()) return;
     try {
       work();
     } catch (const std::exception& error) {
       fail({ErrorCode::kInternal, error.what()});
     }
-    leave();
+    conductor.unlock();
   }
-  void leave();
-  /// A request needs room: what of the arena is not in use goes. True if anything went.
-  bool give_up_arena();
+  /// A request needs room: what of the arena is not in use goes. True if anything went. Waits at most so long
+  /// for another thread that conducts.
+  bool give_up_arena(std::chrono::milliseconds patience);
   void start_recording();
   void mark(MarkSource source);
   void recording_mark(MarkSource source);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -40,6 +41,9 @@ class FakePort : public DevicePort {
   }
   void part_optimizer_state(bool) override { ++parts; }
   void stay_out() override { ++outs; }
+  void even_out(bool, bool) override {
+    if (const std::function<void()> call = std::exchange(in_next_mark, nullptr)) call();
+  }
   UpstreamUse upstream_use() override {
     if (broken) throw std::runtime_error("the device is out of order");
     const std::lock_guard lock(mutex_);
@@ -89,7 +93,8 @@ class FakePort : public DevicePort {
 
   TraceInfo info;
   bool no_memory = false;
-  bool broken = false;  ///< upstream_use() throws
+  bool broken = false;                 ///< upstream_use() throws
+  std::function<void()> in_next_mark;  ///< called under a budget
   bool on_touch = false;
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks
   /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <latch>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -109,7 +110,23 @@ TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
   EXPECT_NE(session.explain_shortage(Bytes(200'000)).find("nothing is left"), std::string::npos);
 }
 
-// As a notebook's outputs do, which stay for good.
+TEST_F(SessionBudget, ARequestThatNeedsRoomWaitsForTheMarkOfAnotherThread) {
+  Session session(port_, torch_, settings("100000"));
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  ASSERT_EQ(session.state(), SessionState::kPlanned);
+  std::latch inside(1);
+  port_.in_next_mark = [&] {
+    inside.count_down();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  std::thread other([&] { session.on_mark(MarkSource::kOptimizer); });
+  inside.wait();
+  EXPECT_TRUE(session.make_room(Bytes(99'000)));
+  other.join();
+}
+
+// As a notebook's outputs do.
 TEST_F(SessionBudget, ATensorThatStaysInTheArenaOfAnOldPlanKeepsNoNewOneAway) {
   port_.on_touch = true;
   Settings changing = settings("400000");
