@@ -31,8 +31,8 @@ Status StepLog::validate() const {
   if (stays.size() != trace.buffers.size()) return invalid("not every buffer has its reason to stay");
   if (pinned_from.size() != trace.buffers.size()) return invalid("not every buffer says when it is pinned");
   if (roles.size() != trace.values.size()) return invalid("not every value has its role");
-  if (signatures.size() != trace.ops.size() || replay_extra.size() != trace.ops.size())
-    return invalid("not every op has its signature");
+  if (shape_hashes.size() != trace.ops.size() || replay_extra.size() != trace.ops.size())
+    return invalid("not every op has its shape");
   for (std::size_t index = 0; index < trace.ops.size(); ++index) {
     if (trace.ops[index].end == kNever) return invalid("op " + std::to_string(index) + " does not end");
     if (Status status = check_roles(*this, index); !status) return status;

@@ -39,12 +39,12 @@ enum class ValueRole : std::uint8_t {
 
 struct StepLog {
   Trace trace;
-  std::vector<Stay> stays;                ///< by buffer
-  std::vector<OpId> pinned_from;          ///< by buffer: from this op on it stays; kNoOp: it never has to
-  std::vector<ValueRole> roles;           ///< by Trace::values
-  std::vector<std::uint64_t> signatures;  ///< by op: what it is and the geometry of its arguments
-  std::vector<Bytes> replay_extra;        ///< by op: bytes that running it again takes besides its workspace
-  std::vector<BufferId> made;             ///< the buffers that ops made, in order: a schedule's numbering
+  std::vector<Stay> stays;                  ///< by buffer
+  std::vector<OpId> pinned_from;            ///< by buffer: from this op on it stays; kNoOp: it never has to
+  std::vector<ValueRole> roles;             ///< by Trace::values
+  std::vector<std::uint64_t> shape_hashes;  ///< by op: of its name and its tensors' types and sizes
+  std::vector<Bytes> replay_extra;  ///< by op: bytes that running it again takes besides its workspace
+  std::vector<BufferId> made;       ///< the buffers that ops made, in order: a schedule's numbering
 
   /// Checks the trace, the lengths and orders of the columns, and that roles fit inputs and outputs. Error:
   /// kUnplannable, saying what is wrong.
@@ -54,7 +54,7 @@ struct StepLog {
 /// What is evicted and brought back in each iteration of one kind. Anything else that is missing when an op
 /// reads it comes back by itself.
 struct Schedule {
-  std::vector<std::uint64_t> signatures;  ///< of the ops it is for; an iteration that differs leaves it
+  std::vector<std::uint64_t> shape_hashes;  ///< of the ops it is for; an iteration that differs leaves it
   /// In order of op; those of one op are done in this order. `entry` is an index of StepLog::made.
   std::vector<Action> actions;
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration

@@ -16,8 +16,8 @@ std::optional<std::int64_t> bytes_away() {
   all.book.for_each([&](const StorageRecord& record) {
     if (record.evicted && record.alive()) bytes += static_cast<std::int64_t>(record.bytes);
   });
-  all.residency.for_each_spare(
-      [&](const Residency::Spare& spare) { bytes -= static_cast<std::int64_t>(spare.bytes); });
+  all.residency.spares().for_each_droppable(
+      [&](const Spares::Spare& spare) { bytes -= static_cast<std::int64_t>(spare.bytes); });
   return bytes;
 }
 

@@ -86,7 +86,7 @@ void Runtime::begin_write(c10::StorageImpl* storage) {
   with_resident(storage, [](Machine& all, StorageRecord& record) {
     ++record.holds;
     if (!record.may_change()) end_content(all, record);
-    record.current->frozen = true;
+    advance(record.current->write, WriteState::kFrozen);
   });
 }
 

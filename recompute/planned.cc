@@ -25,9 +25,10 @@ std::optional<Result<StepLog>> Planned::take_log() {
 }
 
 Status Planned::follow(Schedule schedule) {
-  const bool ordered = std::is_sorted(schedule.actions.begin(), schedule.actions.end(),
-                                      [](const Action& a, const Action& b) { return a.op < b.op; }) &&
-                       (schedule.actions.empty() || schedule.actions.back().op < schedule.signatures.size());
+  const bool ordered =
+      std::is_sorted(schedule.actions.begin(), schedule.actions.end(),
+                     [](const Action& a, const Action& b) { return a.op < b.op; }) &&
+      (schedule.actions.empty() || schedule.actions.back().op < schedule.shape_hashes.size());
   if (!ordered)
     return Error{ErrorCode::kInvalidPlan,
                  "the schedule's actions are not in order of its ops; make it again"};

@@ -50,8 +50,11 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   std::unique_lock<std::recursive_mutex> lock(machine_.mutex);
   ++machine_.op_number;
   ++machine_.counters.ops;
-  if (machine_.steps.on()) step_ = machine_.steps.before_op(traits_, arguments);
-  machine_.residency.keep_spares(!machine_.steps.follower().follows());
+  if (machine_.steps.on()) {
+    hash_.emplace(traits_, arguments);
+    step_ = machine_.steps.before_op(*hash_);
+  }
+  machine_.residency.spares().keep_more(!machine_.steps.follower().follows());
   for (std::uint32_t tries = 1; !prepare(arguments, tries); ++tries) {
     lock.unlock();
     std::this_thread::sleep_for(kRetryAfter);
@@ -145,10 +148,10 @@ void OpCall::announce_writes() {
     if (part.written) machine_.residency.before_write(*part.record, machine_.steps.follower().follows());
   }
   for (const Use& use : uses_) {
-    if (use.written) use.record->current->closing = true;
+    if (use.written) use.record->current->write = WriteState::kClosing;
   }
   for (const Part& part : parts_) {
-    if (part.written) part.record->current->closing = true;
+    if (part.written) part.record->current->write = WriteState::kClosing;
   }
 }
 

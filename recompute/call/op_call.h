@@ -99,6 +99,7 @@ class OpCall {
   c10::SmallVector<Use, 6> uses_;
   c10::SmallVector<Part, 2> parts_;
   c10::SmallVector<StorageRecord*, 2> made_;
+  std::optional<CallHash> hash_;  ///< once somebody asked for it
   Ref<Recipe> recipe_;
   at::Generator generator_;  ///< that it draws from
   DrawWatch::Draw draw_;

@@ -77,7 +77,8 @@ void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
     tensors.push_back({use.tensor, use.record->bytes, use.role});
   }
   if (depth_ > kDeepest) return recipe_.reset();
-  recipe_->signature = machine_.signatures.signature_of(traits_, arguments, tensors);
+  if (!hash_) hash_.emplace(traits_, arguments);
+  recipe_->signature = machine_.signatures.signature_of(*hash_, traits_, arguments, tensors);
   if (!recipe_->signature->environment.can_be_restored()) return recipe_.reset();
   recipe_->source = source_;
   if (traits_.random) note_random_state(arguments);

@@ -52,7 +52,7 @@ Ref<Value> OpCall::new_value(bool written, std::uint32_t index, std::int32_t ele
 void OpCall::renew_written() {
   for (std::uint32_t i = 0; i < uses_.size(); ++i) {
     StorageRecord& record = *uses_[i].record;
-    if (!uses_[i].written || !record.current->closing || !record.alive()) continue;
+    if (!uses_[i].written || record.current->write != WriteState::kClosing || !record.alive()) continue;
     const c10::StorageImpl& impl = *record.address;
     const bool moved = impl.nbytes() != record.bytes || impl.data() != record.data;
     if (moved) record.pinned = true;
@@ -61,7 +61,7 @@ void OpCall::renew_written() {
                             plain_leaf ? Ref<Value>(new Value) : new_value(true, i, -1, record.bytes));
   }
   for (const Part& part : parts_) {
-    if (part.written && part.record->current->closing && part.record->alive())
+    if (part.written && part.record->current->write == WriteState::kClosing && part.record->alive())
       machine_.book.overwrite(*part.record, Ref<Value>(new Value));
   }
 }

@@ -27,16 +27,17 @@ void Evictor::note_consumers() {
   consumers_.clear();
   const std::uint64_t stamp = book_.next_stamp();
   book_.for_each([&](StorageRecord& record) {
-    if (record.evicted && residency_.set_of(*record.current) >= 0) note_consumer(*record.current, stamp);
+    if (record.evicted && residency_.neighbours().set_of(*record.current) >= 0)
+      note_consumer(*record.current, stamp);
   });
 }
 
 void Evictor::note_consumer(Value& evicted, std::uint64_t stamp) {
-  const NeighbourSets::Id set = residency_.set_of(evicted);
+  const NeighbourSets::Id set = residency_.neighbours().set_of(evicted);
   waiting_.assign(1, &evicted);
   evicted.stamp = stamp;
   walk_down(waiting_, [&](Value& below) {
-    if (Residency::materialised(below)) {
+    if (materialised(below)) {
       consumers_[&below].push_back(set);
       return false;
     }
@@ -60,10 +61,10 @@ double Evictor::cost_ns(Value& value, double enough) {
   if (consumers != consumers_.end()) {
     counted_.clear();
     for (const NeighbourSets::Id id : consumers->second) {
-      const NeighbourSets::Id set = residency_.name_of_set(id);
+      const NeighbourSets::Id set = residency_.neighbours().name_of(id);
       if (std::find(counted_.begin(), counted_.end(), set) != counted_.end()) continue;
       counted_.push_back(set);
-      sum += static_cast<double>(residency_.cost_of_set_ns(set));
+      sum += static_cast<double>(residency_.neighbours().cost_ns(set));
     }
   }
   const std::uint64_t stamp = book_.next_stamp();
@@ -74,8 +75,7 @@ double Evictor::cost_ns(Value& value, double enough) {
     sum += static_cast<double>(at.recipe->signature->cost_ns()) + kReplayNs;
     for (const Input& input : at.recipe->inputs) {
       Value* const below = input.value.get();
-      if (below == nullptr || !below->recipe || below->stamp == stamp || Residency::materialised(*below))
-        continue;
+      if (below == nullptr || !below->recipe || below->stamp == stamp || materialised(*below)) continue;
       below->stamp = stamp;
       waiting_.push_back(below);
     }
@@ -91,7 +91,7 @@ std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, Plac
     found.push_back({&record, nullptr, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
                      record.bytes, record.serial});
   });
-  residency_.for_each_spare([&](const Residency::Spare& spare) {
+  residency_.spares().for_each_droppable([&](const Spares::Spare& spare) {
     if (!lies_at(spare.value->anchor.device(), place)) return;
     found.push_back({nullptr, spare.value.get(), nullptr, 0,
                      bytes_by_staleness(spare.bytes, now, spare.last_use), spare.bytes, 0});
@@ -114,8 +114,8 @@ bool Evictor::evict(const Candidate& candidate) {
   if (candidate.foreign != nullptr) return ForeignBuffers::evict(*candidate.foreign);
   if (candidate.spare != nullptr) {
     const Ref<Value> value(candidate.spare);
-    residency_.drop_spare(*value);
-    if (residency_.set_of(*value) >= 0) note_consumer(*value, book_.next_stamp());
+    residency_.spares().drop(*value);
+    if (residency_.neighbours().set_of(*value) >= 0) note_consumer(*value, book_.next_stamp());
     return true;
   }
   if (!residency_.evict(*candidate.record)) return false;

@@ -64,11 +64,19 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
   traits.training = statistics->training;
 }
 
+// FNV-1a, mixed.
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
+  return mix(hash);
+}
+
 std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
   auto traits = std::make_unique<OpTraits>();
   const c10::FunctionSchema& schema = op.schema();
   traits->handle = new c10::OperatorHandle(op);  // lives for ever, as the traits do
   traits->name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
+  traits->name_hash = hash_of(traits->name);
   traits->trusted = std::string_view(schema.name()).substr(0, 6) == "aten::";
   // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
   // or ends: an iteration's end lies between ops.

@@ -23,15 +23,16 @@ namespace stowage::recompute {
 
 struct OpTraits {
   const c10::OperatorHandle* handle = nullptr;
-  std::string name;           ///< such as "aten::add.Tensor"
-  bool composite = false;     ///< only calls other ops, which come by themselves
-  bool trusted = false;       ///< of PyTorch's own namespace: the schema is right, no pointer is kept
-  bool view = false;          ///< results share an argument's storage; no data is read
-  bool random = false;        ///< may draw from a generator; `drawing` tells how
-  bool factory = false;       ///< makes a tensor of constants or of nothing, that unseen code may then fill
-  bool overwrites = false;    ///< first argument: written as a whole, not read
-  bool resizes = false;       ///< may change a storage's size or swap it
-  bool unrepeatable = false;  ///< may not give the same bits again
+  std::string name;             ///< such as "aten::add.Tensor"
+  std::uint64_t name_hash = 0;  ///< the same in every process
+  bool composite = false;       ///< only calls other ops, which come by themselves
+  bool trusted = false;         ///< of PyTorch's own namespace: the schema is right, no pointer is kept
+  bool view = false;            ///< results share an argument's storage; no data is read
+  bool random = false;          ///< may draw from a generator; `drawing` tells how
+  bool factory = false;         ///< makes a tensor of constants or of nothing, that unseen code may then fill
+  bool overwrites = false;      ///< first argument: written as a whole, not read
+  bool resizes = false;         ///< may change a storage's size or swap it
+  bool unrepeatable = false;    ///< may not give the same bits again
   bool unrepeatable_kernel = false;  ///< the same, unless deterministic algorithms are on
   bool routes = false;               ///< top-k and the like: what it reads decides where data go
   Products products = Products::kNone;

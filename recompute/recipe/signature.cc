@@ -62,12 +62,13 @@ void Signature::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
   cost_ns_ = least_ns_ >> steps << steps;
 }
 
-Ref<Signature> SignatureBook::signature_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
+Ref<Signature> SignatureBook::signature_of(const CallHash& hash, const OpTraits& op,
+                                           c10::ArrayRef<c10::IValue> arguments,
                                            c10::ArrayRef<Seen> tensors) {
   const bool cuda =
       std::any_of(tensors.begin(), tensors.end(), [](const Seen& seen) { return seen.tensor->is_cuda(); });
   const Environment environment = Environment::present({op.products, cuda});
-  const Fingerprint fingerprint = fingerprint_of(op, arguments, tensors, environment);
+  const Fingerprint fingerprint = hash.fingerprint(op, arguments, tensors, environment);
   Slot& slot = slot_of(fingerprint);
   if (slot.signature) return slot.signature;
   Ref<Signature> made(new Signature);

@@ -1,13 +1,13 @@
 // The signature of a call: an op with its plain arguments and the geometry of its tensors. A job's iterations
 // repeat the same few hundred signatures, so that each is written down once and recipes only name it.
-// Signatures are told apart by their fingerprints alone (fingerprint.h).
+// Signatures are told apart by their fingerprints alone (call_hash.h).
 //
 // A signature also knows what its calls cost. On the CPU the figure is measured in the first few calls and
 // then stays, so that what is chosen by it is the same in every steady iteration; on CUDA it is computed from
 // sizes (modelled_cost.h).
 //
-// Thread safety: none; the runtime's lock guards it. Invariants: a signature in the book never changes, but
-// its cost.
+// Thread safety: none; the runtime's lock guards it. Invariants: a signature in the book never changes but
+// for its cost.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "recompute/recipe/call_hash.h"
 #include "recompute/recipe/counted.h"
-#include "recompute/recipe/fingerprint.h"
 #include "recompute/settings/environment.h"
 
 namespace at {
@@ -92,9 +92,9 @@ struct Seen {
 /// The signatures that there are.
 class SignatureBook {
  public:
-  /// The signature of a call. `tensors`: those among `arguments`, in order. Every other argument is plain
-  /// (see OpCall).
-  Ref<Signature> signature_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
+  /// The signature of the call that `hash` is of. `tensors`: those among `arguments`, in order. Every other
+  /// argument is plain (see OpCall).
+  Ref<Signature> signature_of(const CallHash& hash, const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
                               c10::ArrayRef<Seen> tensors);
   [[nodiscard]] std::size_t size() const { return used_; }
 

@@ -6,7 +6,7 @@
 // being made.
 //
 // Thread safety: none; the runtime's lock guards all of it, the making and the letting go included.
-// Invariants: a value with a home is its home's current one; a lost value is a leaf without a home; a
+// Invariants: a value with a home is its home's current one; a
 // recipe's output names a value just as long as that value names the recipe.
 #pragma once
 
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/residency_contract.h"
 #include "recompute/recipe/counted.h"
 #include "recompute/recipe/random_state.h"
 #include "recompute/recipe/signature.h"
@@ -35,20 +36,18 @@ struct Value : Counted<Value> {
   /// It is a leaf from now on.
   void forget_recipe();
 
-  StorageRecord* home = nullptr;      ///< where it is the current version; null once overwritten or freed
-  Ref<Recipe> recipe;                 ///< null: a leaf
-  c10::Storage anchor;                ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
-  std::uint64_t stamp = 0;            ///< of the latest walk that came by
-  std::uint32_t anchors = 0;          ///< evicted storages that need this leaf
-  std::uint32_t depth = 0;            ///< ops on the longest way from a leaf
-  std::uint32_t output = 0;           ///< which of its recipe's
-  std::int32_t cost_set = -1;         ///< in NeighbourSets while it is not materialised
-  std::uint32_t cost_generation = 0;  ///< of NeighbourSets, for which `cost_set` holds
-  bool lost = false;                  ///< neither at home nor with a recipe
-  bool closing = false;  ///< an op is overwriting it at its home: not to be read or counted on any more
-  bool frozen = false;   ///< about to be closing: no further eviction may count on it
-  bool kept = false;     ///< not at home, but `anchor` holds it: an overwritten leaf, or a spare (Residency)
-  bool sound = true;     ///< the verdict of the latest sweep
+  StorageRecord* home = nullptr;         ///< where it is the current version; null once overwritten or freed
+  Ref<Recipe> recipe;                    ///< null: a leaf
+  c10::Storage anchor;                   ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
+  std::uint64_t stamp = 0;               ///< of the latest walk that came by
+  std::uint32_t anchors = 0;             ///< evicted storages that need this leaf
+  std::uint32_t depth = 0;               ///< ops on the longest way from a leaf
+  std::uint32_t output = 0;              ///< which of its recipe's
+  std::int32_t cost_set = -1;            ///< in NeighbourSets while it is not materialised
+  std::uint32_t cost_generation = 0;     ///< of NeighbourSets, for which `cost_set` holds
+  WriteState write = WriteState::kOpen;  ///< at its home
+  bool kept = false;  ///< not at home, but `anchor` holds it: an overwritten leaf, or a spare (spares.h)
+  bool sound = true;  ///< the verdict of the latest sweep
 };
 
 /// The content of a tiny leaf on the CPU.

@@ -1,22 +1,27 @@
-// What bringing a value back takes: the ops to run, and what they make for each other. For the files that
-// share Residency's work.
+// What bringing a value back takes: the ops to run again, in order, and what they make for each other.
 //
-// Thread safety: none; the runtime's lock guards it.
+// Thread safety: none; the runtime's lock guards values.
 #pragma once
 
+#include <c10/core/Storage.h>
+
+#include <cstdint>
 #include <unordered_map>
 #include <vector>
 
-#include "recompute/residency/residency.h"
+#include "recompute/recipe/value.h"
 
 namespace stowage::recompute {
 
-struct Residency::Plan {
-  std::vector<Ref<Recipe>> steps;                        ///< first to last
-  std::unordered_map<const Value*, std::uint32_t> uses;  ///< by steps to come
+struct ReplayPlan {
+  std::vector<Ref<Recipe>> steps;                        ///< first to last; each once
+  std::unordered_map<const Value*, std::uint32_t> uses;  ///< of what is not in memory: by steps to come
   std::unordered_map<const Value*, c10::Storage> made;   ///< what only later steps see
-  std::unordered_map<const Value*, std::uint64_t>
-      wanted;  ///< made dead, and who else starts from it was used then
 };
+
+/// The plan for `target`, which has a recipe, from what is in memory. Its recipes get the stamp `stamp`, a
+/// new one of the book's (StorageBook::next_stamp()). Throws std::runtime_error (through TORCH_CHECK) if
+/// something on the way down is lost.
+[[nodiscard]] ReplayPlan plan_replay(const Value& target, std::uint64_t stamp);
 
 }  // namespace stowage::recompute

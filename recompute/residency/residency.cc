@@ -8,6 +8,7 @@
 #include "recompute/residency/guard_range.h"
 #include "recompute/storage/own_stream.h"
 #include "recompute/storage/raw_writes.h"
+#include "recompute/storage/record_lock.h"
 #include "recompute/threads/suspension.h"
 #include "recompute/threads/thread_state.h"
 
@@ -17,11 +18,6 @@ namespace {
 constexpr std::size_t kFarthest = 50000;  // values on the way to the leaves; beyond, a value stays
 
 }  // namespace
-
-bool Residency::materialised(const Value& value) {
-  if (value.kept) return true;
-  return value.home != nullptr && !value.closing && !value.home->evicted && value.home->alive();
-}
 
 bool Residency::may_evict(const StorageRecord& record) {
   if (record.evicted || record.pinned || record.locks > 0 || record.bytes == 0) return false;
@@ -40,14 +36,12 @@ bool Residency::evict(StorageRecord& record) {
   if (!anchor_leaves(leaves)) return false;
   if (watch_ != nullptr) watch_->before_eviction(record);
   record.leaves = std::move(leaves);
-  join_neighbours(*record.current);
+  neighbours_.join(*record.current);
   c10::StorageImpl& impl = *record.address;
   if (poison_ && impl.device_type() == c10::kCPU) std::memset(impl.mutable_data(), 0xFF, record.bytes);
   const c10::Device device = impl.device();
   record.evicted = true;
-  ++counts_.evictions;
-  count_away(record.bytes, true);
-  counts_.evicted_total += record.bytes;
+  counter_.left(record.bytes);
   const Deeper quiet(this_thread().quiet);
   impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
   return true;
@@ -62,7 +56,7 @@ bool Residency::anchor_leaves(std::vector<Ref<Value>>& leaves) {
       held.push_back(leaf->anchor);
       continue;
     }
-    if (leaf->closing || leaf->frozen) return false;
+    if (leaf->write != WriteState::kOpen) return false;
     held.emplace_back(leaf->home->impl.lock());
     if (!held.back()) return false;
   }
@@ -70,42 +64,6 @@ bool Residency::anchor_leaves(std::vector<Ref<Value>>& leaves) {
     if (leaves[i]->anchors++ == 0) leaves[i]->anchor = std::move(held[i]);
   }
   return true;
-}
-
-NeighbourSets::Id Residency::set_of(Value& value) {
-  return value.cost_generation == neighbours_.generation() ? value.cost_set : -1;
-}
-
-// `value` is about to be away: its set takes in the sets of absent values next to it. Dead values on the way,
-// which nobody evicted, are taken in as they are found.
-void Residency::join_neighbours(Value& value) {
-  constexpr std::size_t kManySets = 1u << 20;
-  if (neighbours_.size() > kManySets) neighbours_.clear();
-  const auto start_set = [this](Value& alone) {
-    alone.cost_set = neighbours_.make(alone.recipe->signature->cost_ns());
-    alone.cost_generation = neighbours_.generation();
-  };
-  start_set(value);
-  std::vector<Value*> waiting{&value};
-  while (!waiting.empty()) {
-    Value& at = *waiting.back();
-    waiting.pop_back();
-    for (const Input& input : at.recipe->inputs) {
-      Value* const next = input.value.get();
-      if (next == nullptr || !next->recipe || materialised(*next)) continue;
-      if (set_of(*next) < 0) {
-        start_set(*next);
-        waiting.push_back(next);
-      }
-      neighbours_.join(value.cost_set, next->cost_set);
-    }
-  }
-  book_.for_each([&](StorageRecord& other) {
-    if (!other.evicted || set_of(*other.current) < 0 || !other.current->recipe) return;
-    for (const Input& input : other.current->recipe->inputs) {
-      if (input.value.get() == &value) neighbours_.join(value.cost_set, other.current->cost_set);
-    }
-  });
 }
 
 // Those that live; the dead need nothing any more.
@@ -117,7 +75,7 @@ std::vector<StorageRecord*> Residency::dependents_of(const Ref<Value>& leaf) {
   });
   const auto is_dead = [this](StorageRecord* dependent) {
     if (dependent->alive()) return false;
-    count_away(dependent->bytes, false);
+    counter_.died(dependent->bytes);
     dependent->evicted = false;
     dependent->pinned = true;
     StorageBook::release_leaves(*dependent);
@@ -155,7 +113,7 @@ void Residency::keep_content(StorageRecord& record) {
   const OnOwnStream own(record);
   c10::Storage copy = copy_storage(held);
   if (content->anchors == 0) {  // while room was made for the copy, whoever needed it came back
-    content->frozen = true;
+    advance(content->write, WriteState::kFrozen);
     return;
   }
   content->kept = true;
@@ -185,7 +143,7 @@ void Residency::before_write(StorageRecord& record, bool as_planned) {
   const std::vector<StorageRecord*> dependents =
       content->anchors > 0 ? dependents_of(content) : std::vector<StorageRecord*>();
   const auto bring_back = [&] {
-    content->frozen = true;
+    advance(content->write, WriteState::kFrozen);
     restore_each(dependents);
   };
   // A copy is made, and made values are read, in the order of one stream.
@@ -211,23 +169,23 @@ void Residency::before_write(StorageRecord& record, bool as_planned) {
 
 void Residency::bury_dead(std::size_t count) {
   book_.bury_dead(count, [this](const StorageRecord& record) { note_death(record); });
-  if (!spares_.empty() && !any_away()) drop_unwanted_spares();
+  drop_unwanted_spares();
 }
 
 void Residency::bury_all_dead() {
   book_.bury_all_dead([this](const StorageRecord& record) { note_death(record); });
-  if (!spares_.empty() && !any_away()) drop_unwanted_spares();
+  drop_unwanted_spares();
 }
 
 void Residency::note_death(const StorageRecord& record) {
   if (!record.evicted) return;
-  count_away(record.bytes, false);
+  counter_.died(record.bytes);
   if (watch_ != nullptr) watch_->forget(record);
 }
 
-void Residency::count_away(std::uint64_t bytes, bool away) {
-  counts_.evicted_bytes += away ? bytes : -bytes;
-  any_away_.store(counts_.evicted_bytes > 0, std::memory_order_relaxed);
+// The last of them, where nothing starts from them any more.
+void Residency::drop_unwanted_spares() {
+  if (!spares_.empty() && !any_away()) spares_.drop_unwanted();
 }
 
 }  // namespace stowage::recompute

@@ -1,63 +1,64 @@
+#include "recompute/residency/spares.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "recompute/recipe/walk_down.h"
-#include "recompute/residency/replay_plan.h"
 #include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
 
-// Goes down from what is evicted and stays so after this plan, whoever was used last (and will be wanted
+// Goes down from what is evicted and stays so after the plan, whoever was used last (and will be wanted
 // first) before the others. Dead values of the plan that it comes by are wanted again.
-void Residency::find_wanted(Plan& plan, std::uint64_t stamp) {
-  if (plan.steps.size() < 2) return;
+Spares::Wanted Spares::wanted_of(std::uint64_t planned) {
+  Wanted wanted;
+  if (!keeps_more_) return wanted;
   std::vector<StorageRecord*> away;
   book_.for_each([&](StorageRecord& record) {
-    if (record.evicted && record.alive() && record.current->recipe->stamp != stamp) away.push_back(&record);
+    if (record.evicted && record.alive() && record.current->recipe->stamp != planned) away.push_back(&record);
   });
   std::sort(away.begin(), away.end(), [](const StorageRecord* a, const StorageRecord* b) {
     return a->last_use != b->last_use ? a->last_use > b->last_use : a->serial > b->serial;
   });
   const std::uint64_t walk = book_.next_stamp();
-  for (StorageRecord* const record : away) mark_wanted(plan, *record->current, record->last_use, stamp, walk);
+  for (StorageRecord* const record : away)
+    mark_wanted(*record->current, record->last_use, planned, walk, wanted);
+  return wanted;
 }
 
-void Residency::mark_wanted(Plan& plan, Value& evicted, std::uint64_t last_use, std::uint64_t planned,
-                            std::uint64_t stamp) {
+void Spares::mark_wanted(Value& evicted, std::uint64_t last_use, std::uint64_t planned, std::uint64_t stamp,
+                         Wanted& wanted) {
   waiting_.assign(1, &evicted);
   walk_down(waiting_, [&](Value& below) {
     if (below.stamp == stamp || materialised(below)) return false;
     below.stamp = stamp;
     if (below.recipe->stamp != planned) return true;
-    if (below.home == nullptr || !below.home->alive()) plan.wanted.emplace(&below, last_use);
+    if (below.home == nullptr || !below.home->alive()) wanted.emplace(&below, last_use);
     return false;
   });
 }
 
-void Residency::keep_spare(Value& value, const c10::Storage& storage, std::uint64_t last_use) {
-  // On a device values of several streams may start from it; nobody would wait for whom.
+void Spares::keep(Value& value, const c10::Storage& storage, std::uint64_t last_use) {
   if (value.kept || value.anchors > 0 || !value.recipe || !storage.device().is_cpu()) return;
   value.kept = true;
   value.anchor = storage;
-  if (set_of(value) >= 0) neighbours_.take_off(value.cost_set, value.recipe->signature->cost_ns());
-  value.cost_set = -1;
+  neighbours_.leave(value);
   spares_.push_back({Ref<Value>(&value), last_use, storage.nbytes()});
 }
 
-void Residency::release_spare(Value& value) {
+void Spares::release(Value& value) {
   const Deeper quiet(this_thread().quiet);
   value.kept = false;
   value.anchor = c10::Storage();
 }
 
-void Residency::drop_spare(Value& value) {
-  release_spare(value);
-  if (value.recipe) join_neighbours(value);
+void Spares::drop(Value& value) {
+  release(value);
+  if (value.recipe) neighbours_.join(value);
   std::erase_if(spares_, [&](const Spare& spare) { return spare.value.get() == &value; });
 }
 
-// Those that no evicted value starts from any more.
-void Residency::drop_unwanted_spares() {
+void Spares::drop_unwanted() {
   if (spares_.empty()) return;
   const std::uint64_t stamp = book_.next_stamp();
   waiting_.clear();
@@ -69,7 +70,7 @@ void Residency::drop_unwanted_spares() {
   });
   std::erase_if(spares_, [&](const Spare& spare) {
     const bool unwanted = spare.value->stamp != stamp;
-    if (unwanted) release_spare(*spare.value);
+    if (unwanted) release(*spare.value);
     return unwanted;
   });
 }

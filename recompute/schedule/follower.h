@@ -1,13 +1,12 @@
 // Follows a schedule: does what a Schedule says before each op of an iteration, as long as the iteration is
 // the one that the schedule is for.
 //
-// Ops and the buffers that they make are counted from the iteration's beginning. An op with another signature
-// than the schedule's ends the following until the next iteration; what is away then comes back on demand.
+// Ops and the buffers that they make are counted from the iteration's beginning. An op of another shape
+// than the schedule's (recipe/call_hash.h) ends the following until the next iteration; what is away then
+// comes back on demand.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
-
-#include <ATen/core/ivalue.h>
 
 #include <cstdint>
 #include <optional>
@@ -15,7 +14,6 @@
 
 #include "core/runtime_counters.h"
 #include "core/step_log.h"
-#include "recompute/ops/op_traits.h"
 #include "recompute/residency/residency.h"
 
 namespace stowage::recompute {
@@ -31,7 +29,7 @@ class Follower {
   [[nodiscard]] bool follows() const { return schedule_.has_value(); }
 
   /// Does what the schedule says. Throws what recomputation throws.
-  void before_op(std::uint64_t signature);
+  void before_op(std::uint64_t shape);
   /// The present op made this buffer.
   void made(const StorageRecord& record);
   /// An iteration ended and the next begins.
@@ -54,9 +52,5 @@ class Follower {
   bool on_course_ = false;
   FollowCounters counts_;
 };
-
-/// What an op is and how its tensors lie: equal in each iteration of a job that repeats itself, and in every
-/// process.
-std::uint64_t signature_of(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments);
 
 }  // namespace stowage::recompute

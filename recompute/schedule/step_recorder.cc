@@ -51,7 +51,7 @@ std::uint32_t StepRecorder::name_of(const std::string& name) {
   return at->second;
 }
 
-std::uint32_t StepRecorder::begin_op(const std::string& name, std::uint64_t signature, std::uint32_t flags,
+std::uint32_t StepRecorder::begin_op(const std::string& name, std::uint64_t shape, std::uint32_t flags,
                                      std::span<const Argument> arguments) {
   notice_deaths(arguments);
   Call call{};
@@ -62,7 +62,7 @@ std::uint32_t StepRecorder::begin_op(const std::string& name, std::uint64_t sign
   call.op.name = name_of(name);
   call.op.flags = flags;
   call.op.begin = Tick(tick_ += kTick);
-  call.signature = signature;
+  call.shape = shape;
   call.level = meter_.level();
   if (!running_.empty()) {
     call.op.parent = OpId(running_.back());
@@ -195,7 +195,7 @@ void StepRecorder::add_ops(StepLog& log, const std::vector<std::uint32_t>& numbe
       }
     }
     log.trace.ops.push_back(op);
-    log.signatures.push_back(call.signature);
+    log.shape_hashes.push_back(call.shape);
     log.replay_extra.push_back(extra);
   }
 }

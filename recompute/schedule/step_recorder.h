@@ -32,7 +32,7 @@ class StepRecorder {
     ValueRole role;
   };
   /// An op begins. Its number.
-  std::uint32_t begin_op(const std::string& name, std::uint64_t signature, std::uint32_t flags,
+  std::uint32_t begin_op(const std::string& name, std::uint64_t shape, std::uint32_t flags,
                          std::span<const Argument> arguments);
   /// It ended: `made` are new, and whatever arguments it writes have a new value. Requires: begin_op gave
   /// `op`.
@@ -64,7 +64,7 @@ class StepRecorder {
   };
   struct Call {
     Op op;
-    std::uint64_t signature;
+    std::uint64_t shape;
     std::uint32_t children;
     std::int64_t level;  ///< of the meter when it began
     std::vector<Slot> inputs, outputs;

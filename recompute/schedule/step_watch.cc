@@ -7,10 +7,10 @@
 
 namespace stowage::recompute {
 
-StepWatch::Call StepWatch::before_op(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {
+StepWatch::Call StepWatch::before_op(const CallHash& hash) {
   Call call;
-  call.signature = signature_of(traits, arguments);
-  follower_.before_op(call.signature);
+  call.shape = hash.shape();
+  follower_.before_op(call.shape);
   return call;
 }
 
@@ -19,7 +19,7 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
   const std::uint32_t flags = (traits.mutates ? kOpInPlace : 0u) | (traits.random ? kOpRandom : 0u) |
                               (traits.unrepeatable || traits.unrepeatable_kernel ? kOpNondeterministic : 0u);
   call.recorder = recorder_.get();
-  call.op = recorder_->begin_op(traits.name, call.signature, flags, arguments);
+  call.op = recorder_->begin_op(traits.name, call.shape, flags, arguments);
 }
 
 void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made) {

@@ -4,8 +4,6 @@
 // Thread safety: none; the runtime's lock guards it, except `meter`, which guards itself.
 #pragma once
 
-#include <ATen/core/ivalue.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,11 +11,14 @@
 
 #include "core/result.h"
 #include "core/step_log.h"
+#include "recompute/recipe/call_hash.h"
 #include "recompute/schedule/follower.h"
 #include "recompute/schedule/memory_meter.h"
 #include "recompute/schedule/step_recorder.h"
 
 namespace stowage::recompute {
+
+struct OpTraits;
 
 class StepWatch {
  public:
@@ -28,12 +29,12 @@ class StepWatch {
 
   /// What one call of an op has to do with it.
   struct Call {
-    std::uint64_t signature = 0;
+    std::uint64_t shape = 0;                 ///< CallHash::shape()
     const StepRecorder* recorder = nullptr;  ///< that knows it as `op`
     std::uint32_t op = 0;
   };
   /// An op is about to look at its arguments. Throws what recomputation throws.
-  Call before_op(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments);
+  Call before_op(const CallHash& hash);
   [[nodiscard]] bool records() const { return recorder_ != nullptr; }
   void begin_op(Call& call, const OpTraits& traits, std::span<const StepRecorder::Argument> arguments);
   /// `costs_ns`: what such a call takes, the same in every run where that is known.

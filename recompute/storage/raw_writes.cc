@@ -57,7 +57,7 @@ void note_content(StorageRecord& record) {
 bool check_raw_writes(StorageRecord& record) {
   if (!has_note(record) || present_digest(record) == record.watch->digest) return true;
   record.exposed = true;
-  record.current->frozen = true;  // nothing further may count on it
+  advance(record.current->write, WriteState::kFrozen);  // nothing further may count on it
   return false;
 }
 

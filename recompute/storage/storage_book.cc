@@ -11,17 +11,6 @@
 namespace stowage::recompute {
 namespace {
 
-// A leaf whose storage died or was overwritten is gone for good.
-bool is_lost(Value& value) {
-  if (value.recipe || value.kept) return false;
-  if (!value.lost && (value.home == nullptr || !value.home->alive())) value.lost = true;
-  return value.lost;
-}
-
-bool is_there(const Value& value) {
-  return value.home != nullptr && !value.closing && !value.home->evicted && value.home->alive();
-}
-
 // True if every way down from `value` ends at a leaf that is there. A value on the way that leads to a lost
 // leaf but is itself there becomes a leaf: what was made from it can still be made again. Verdicts of this
 // stamp are kept in the values, so that each is visited once.
@@ -34,7 +23,7 @@ bool settle(Value& value, std::uint64_t stamp) {
   while (!frames.empty()) {
     Frame& frame = frames.back();
     Value& at = *frame.value;
-    if (frame.next == 0 && at.stamp != stamp) at.sound = !is_lost(at);
+    if (frame.next == 0 && at.stamp != stamp) at.sound = state_of(at) != ValueState::kLost;
     const bool done = at.stamp == stamp || !at.recipe || !at.sound || frame.next == at.recipe->inputs.size();
     if (!done) {
       Value* const input = at.recipe->inputs[frame.next++].value.get();
@@ -46,7 +35,7 @@ bool settle(Value& value, std::uint64_t stamp) {
       }
       continue;
     }
-    if (!at.sound && at.recipe && is_there(at)) {
+    if (!at.sound && at.recipe && state_of(at) == ValueState::kResident) {
       at.forget_recipe();
       at.sound = true;
     }
@@ -59,6 +48,15 @@ bool settle(Value& value, std::uint64_t stamp) {
 }
 
 }  // namespace
+
+ValueState state_of(const Value& value) {
+  if (value.kept) return ValueState::kKept;
+  if (value.home != nullptr && value.home->alive()) {
+    if (value.home->evicted) return ValueState::kEvicted;
+    return value.write == WriteState::kClosing ? ValueState::kClosing : ValueState::kResident;
+  }
+  return value.recipe ? ValueState::kDead : ValueState::kLost;
+}
 
 bool owned_by_allocator(const c10::StorageImpl& storage) {
   if (storage.data() == nullptr) return false;  // zero tensors, whose allocator is gone, and wrappers
@@ -111,7 +109,6 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
       old.anchors == 0 || old.kept,
       "evicted values that start from this content are restored, or it is kept, before it is written");
   old.home = nullptr;
-  if (!old.recipe && !old.kept) old.lost = true;
   record.current = std::move(value);
   record.current->home = &record;
   record.bytes = record.address->nbytes();
@@ -142,7 +139,6 @@ bool StorageBook::release_leaves_of_dead() {
 void StorageBook::bury(StorageRecord& record) {
   release_leaves(record);
   record.current->home = nullptr;
-  if (!record.current->recipe) record.current->lost = true;
   by_address_.erase(key_of(record.address));
   const std::size_t place = record.place;
   if (place + 1 < records_.size()) {

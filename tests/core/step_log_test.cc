@@ -30,7 +30,7 @@ StepLog sound_log() {
   log.stays = {Stay::kBefore, Stay::kMayGo};
   log.pinned_from = {kNoOp, kNoOp};
   log.roles = {ValueRole::kRead, ValueRole::kMade};
-  log.signatures = {7};
+  log.shape_hashes = {7};
   log.replay_extra = {Bytes(0)};
   log.made = {BufferId(1)};
   return log;
@@ -59,8 +59,8 @@ const Violation kViolations[] = {
     {"Stays", [](StepLog& l) { l.stays.pop_back(); }, "reason to stay"},
     {"Pinned", [](StepLog& l) { l.pinned_from.pop_back(); }, "when it is pinned"},
     {"Roles", [](StepLog& l) { l.roles.pop_back(); }, "its role"},
-    {"Signatures", [](StepLog& l) { l.signatures.clear(); }, "its signature"},
-    {"Extras", [](StepLog& l) { l.replay_extra.clear(); }, "its signature"},
+    {"Shapes", [](StepLog& l) { l.shape_hashes.clear(); }, "its shape"},
+    {"Extras", [](StepLog& l) { l.replay_extra.clear(); }, "its shape"},
     {"OpenOp", [](StepLog& l) { l.trace.ops[0].end = kNever; }, "does not end"},
     {"NoBuffer", [](StepLog& l) { l.trace.values[0].buffer = kNoBuffer; }, "uses no buffer"},
     {"InputRole", [](StepLog& l) { l.roles[0] = ValueRole::kMade; }, "does not fit"},

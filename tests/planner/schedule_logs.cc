@@ -54,7 +54,7 @@ std::vector<std::uint32_t> LogBuilder::op(const std::vector<Input>& inputs,
   op.output_count = static_cast<std::uint32_t>(log_.trace.values.size()) - op.first_value - op.input_count;
   op.end = Tick(tick_++);
   log_.trace.ops.push_back(op);
-  log_.signatures.push_back(mix(log_.trace.ops.size()));
+  log_.shape_hashes.push_back(mix(log_.trace.ops.size()));
   log_.replay_extra.emplace_back(extras.replay_extra * kGranule.value());
   return made;
 }

@@ -18,7 +18,7 @@ constexpr Bytes kPlenty = Bytes(std::uint64_t{1} << 50u);
 
 Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<Step>& steps) {
   Schedule schedule;
-  schedule.signatures = log.signatures;
+  schedule.shape_hashes = log.shape_hashes;
   for (const Step& step : steps)
     schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].ordinal});
   return schedule;
@@ -26,7 +26,7 @@ Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<St
 
 Verdict plain(const StepLog& log) {
   Schedule nothing;
-  nothing.signatures = log.signatures;
+  nothing.shape_hashes = log.shape_hashes;
   return *validate_schedule(log, nothing, kPlenty);
 }
 
@@ -104,6 +104,46 @@ TEST(Model, AgreesWithTheValidatorUnderRandomActions) {
   }
   EXPECT_GT(replays, 3000u);
   EXPECT_GT(evictions, 3000u);
+}
+
+// tests/recompute/value_state_test.cc has the runtime's.
+TEST(Model, HasTheStatesOfTheContract) {
+  LogBuilder log;
+  const std::uint32_t leaf = log.before(4);
+  const std::uint32_t a = log.op({leaf}, 4);
+  const std::uint32_t b = log.op({a}, 4);
+  log.op(std::vector<LogBuilder::Input>{{leaf, ValueRole::kChanged}}, {}, {.recipe = false});
+  log.free(a);
+  log.free(b);
+  const OpGraph graph = *make_op_graph(log.build());
+  Model model(graph);
+  const auto state = [&](std::uint32_t buffer) { return model.state_of(graph.first_value[buffer]); };
+  for (const std::uint32_t op : {0u, 1u}) {
+    model.come_to(op);
+    model.lock(op);
+    model.run(op);
+    model.end(op);
+  }
+  EXPECT_EQ(state(b), ValueState::kResident);
+  ASSERT_TRUE(model.evict(b));
+  EXPECT_EQ(state(b), ValueState::kEvicted);
+  EXPECT_EQ(state(leaf), ValueState::kResident);
+
+  model.come_to(2);
+  model.freeze(graph.first_value[leaf]);
+  EXPECT_EQ(state(leaf), ValueState::kResident);
+  EXPECT_FALSE(model.evict(a)) << "it starts from what is about to be written";
+  model.restore(b);
+  EXPECT_EQ(state(b), ValueState::kResident);
+  model.lock(2);
+  model.close(graph.first_value[leaf]);
+  model.freeze(graph.first_value[leaf]);
+  EXPECT_EQ(state(leaf), ValueState::kClosing) << "a value is never opened again";
+  model.run(2);
+  model.end(2);
+  EXPECT_EQ(state(leaf), ValueState::kLost);
+  model.death(b);
+  EXPECT_EQ(state(b), ValueState::kDead);
 }
 
 TEST(Scheduler, NeverClaimsMoreThanBruteForceReaches) {
@@ -288,7 +328,7 @@ TEST_F(PlantedFault, NoSuchBuffer) {
   expect_found("is not in the log");
 }
 TEST_F(PlantedFault, OtherOps) {
-  ++schedule_.signatures.front();
+  ++schedule_.shape_hashes.front();
   expect_found("other ops");
 }
 TEST_F(PlantedFault, OutOfOrder) {
@@ -315,7 +355,7 @@ TEST(Validator, FindsAnEvictionOfWhatIsPinnedByNow) {
   log.free(value);
   const StepLog built = log.build();
   Schedule schedule;
-  schedule.signatures = built.signatures;
+  schedule.shape_hashes = built.shape_hashes;
   schedule.actions = {{ActionKind::kEvict, 1, 0}};
   EXPECT_FALSE(validate_schedule(built, schedule, kPlenty).ok());
   schedule.actions = {{ActionKind::kEvict, 2, 0}};
@@ -335,7 +375,7 @@ TEST(Validator, FindsALostLeaf) {
   log.free(value);
   const StepLog built = log.build();
   Schedule schedule;
-  schedule.signatures = built.signatures;
+  schedule.shape_hashes = built.shape_hashes;
   schedule.actions = {{ActionKind::kEvict, 2, 1}};
   const Result<Verdict> late = validate_schedule(built, schedule, kPlenty);
   ASSERT_FALSE(late.ok());

@@ -111,7 +111,7 @@ PROBE int planned_take_log(unsigned long long* into) {
   }
   step_log = std::move(log->value());
   Schedule nothing;
-  nothing.signatures = step_log.signatures;
+  nothing.shape_hashes = step_log.shape_hashes;
   const auto verdict = planner::schedule::validate_schedule(step_log, nothing, kMaxTotal);
   into[0] = step_log.trace.ops.size();
   into[1] = step_log.trace.buffers.size();
@@ -141,7 +141,7 @@ PROBE int planned_make(unsigned long long budget, unsigned long long smallest, i
   return 0;
 }
 /// A schedule that is for other ops from op `at` on.
-PROBE void planned_spoil(unsigned long long at) { ++schedule.signatures.at(at); }
+PROBE void planned_spoil(unsigned long long at) { ++schedule.shape_hashes.at(at); }
 PROBE int planned_follow() {
   const Status status = Planned::follow(schedule);
   if (!status.ok()) text = status.error().message;

@@ -11,14 +11,13 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans)
       spans_(spans),
       current_(graph.first_value),
       life_(graph.buffers.size(), kUnborn),
-      away_(graph.buffers.size(), 0),
+      evicted_(graph.buffers.size(), 0),
       locks_(graph.buffers.size(), 0),
       span_of_(graph.buffers.size(), 0),
       leaves_(graph.buffers.size()),
       recipe_(graph.values.size(), 0),
-      lost_(graph.values.size(), 0),
-      closing_(graph.values.size(), 0),
       sound_(graph.values.size(), 1),
+      write_(graph.values.size(), WriteState::kOpen),
       anchors_(graph.values.size(), 0),
       below_(graph.values.size()),
       below_age_(graph.values.size(), 0),
@@ -56,24 +55,19 @@ void Model::release(std::uint32_t buffer) {
   close_span(span_of_[buffer]);
 }
 
-bool Model::materialised(std::uint32_t value) const {
+ValueState Model::state_of(std::uint32_t value) const {
   const std::uint32_t buffer = graph_.values[value].buffer;
-  if (current_[buffer] != value || closing_[value] == kClosing || away_[buffer] != 0) return false;
-  return life_[buffer] == kAlive || (life_[buffer] == kDead && anchors_[value] > 0);
+  const bool anchored = life_[buffer] == kDead && anchors_[value] > 0;
+  if (current_[buffer] == value && (life_[buffer] == kAlive || anchored)) {
+    if (evicted_[buffer] != 0) return ValueState::kEvicted;
+    return write_[value] == WriteState::kClosing ? ValueState::kClosing : ValueState::kResident;
+  }
+  return recipe_[value] != 0 ? ValueState::kDead : ValueState::kLost;
 }
 
 bool Model::may_evict(std::uint32_t buffer) const {
-  return graph_.buffers[buffer].may_go && op_ < graph_.buffers[buffer].pinned_from && is_here(buffer) &&
+  return graph_.buffers[buffer].may_go && op_ < graph_.buffers[buffer].pinned_from && is_resident(buffer) &&
          locks_[buffer] == 0 && graph_.buffers[buffer].bytes > 0 && recipe_[current_[buffer]] != 0;
-}
-
-bool Model::is_lost(std::uint32_t value) {
-  if (recipe_[value] != 0) return false;
-  const std::uint32_t buffer = graph_.values[value].buffer;
-  const bool home = current_[buffer] == value;
-  const bool alive = life_[buffer] == kAlive || (life_[buffer] == kDead && anchors_[value] > 0);
-  if (!home || !alive) lost_[value] = 1;
-  return lost_[value] != 0;
 }
 
 // True if every way down ends at a leaf that is there. What is there but leads to a lost leaf becomes a leaf.
@@ -157,7 +151,7 @@ bool Model::collect_leaves(std::uint32_t value, std::vector<std::uint32_t>& leav
   }
   work_ += leaves.size();
   return std::all_of(leaves.begin(), leaves.end(),
-                     [this](std::uint32_t leaf) { return closing_[leaf] == kOpen; });
+                     [this](std::uint32_t leaf) { return write_[leaf] == WriteState::kOpen; });
 }
 
 bool Model::evict(std::uint32_t buffer) {
@@ -167,7 +161,7 @@ bool Model::evict(std::uint32_t buffer) {
   for (const std::uint32_t leaf : leaves) ++anchors_[leaf];
   leaves_[buffer] = std::move(leaves);
   release(buffer);
-  away_[buffer] = 1;
+  evicted_[buffer] = 1;
   return true;
 }
 
@@ -182,8 +176,8 @@ void Model::release_leaves(std::uint32_t buffer) {
 std::vector<std::uint32_t> Model::dependents(std::uint32_t value) const {
   std::vector<std::uint32_t> found;
   if (anchors_[value] == 0) return found;
-  for (std::uint32_t buffer = 0; buffer < away_.size(); ++buffer) {
-    if (!is_away(buffer)) continue;
+  for (std::uint32_t buffer = 0; buffer < evicted_.size(); ++buffer) {
+    if (!is_evicted(buffer)) continue;
     const std::vector<std::uint32_t>& leaves = leaves_[buffer];
     if (std::find(leaves.begin(), leaves.end(), value) != leaves.end()) found.push_back(buffer);
   }
@@ -198,7 +192,7 @@ void Model::birth(std::uint32_t buffer) {
 
 void Model::death(std::uint32_t buffer) {
   life_[buffer] = kDead;
-  if (away_[buffer] == 0 && anchors_[current_[buffer]] == 0) release(buffer);
+  if (evicted_[buffer] == 0 && anchors_[current_[buffer]] == 0) release(buffer);
 }
 
 void Model::lock(std::uint32_t op) {
@@ -234,7 +228,6 @@ void Model::end(std::uint32_t op) {
       life_[value.buffer] = kAlive;
       hold(value.buffer, span_of_[value.buffer]);
     } else {
-      closing_[current_[value.buffer]] = kOpen;
       current_[value.buffer] = out.value;
     }
   }

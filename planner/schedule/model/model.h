@@ -1,16 +1,15 @@
 // What the recompute runtime does with memory, byte for byte, without a job: evictions, what they hold, what
 // a restore runs again, what comes back with it and how much is held meanwhile.
 //
-// It follows recompute/residency/residency.h and recompute/storage/storage_book.h: a value is made again from
-// the values below it that are not in memory; every evicted output of an op that is run again comes back;
-// leaves that evicted buffers start from are held; before a leaf is written, what starts from it comes back.
-// docs/schedule.md has the rules. Thread safety: none.
+// The rules and the states are those of core/residency_contract.h, which the runtime keeps too. Thread
+// safety: none.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
+#include "core/residency_contract.h"
 #include "planner/schedule/model/op_graph.h"
 
 namespace stowage::planner::schedule {
@@ -37,15 +36,18 @@ class Model {
   [[nodiscard]] std::uint64_t replay_ns() const { return replay_ns_; }
   /// Values looked at since the beginning.
   [[nodiscard]] std::uint64_t work() const { return work_; }
-  /// Evicted, and the job still has it.
-  [[nodiscard]] bool is_away(std::uint32_t buffer) const {
-    return away_[buffer] != 0 && life_[buffer] == kAlive;
+  /// The job has it, and its bytes are away.
+  [[nodiscard]] bool is_evicted(std::uint32_t buffer) const {
+    return evicted_[buffer] != 0 && life_[buffer] == kAlive;
   }
-  [[nodiscard]] bool is_here(std::uint32_t buffer) const {
-    return away_[buffer] == 0 && life_[buffer] == kAlive;
+  /// The job has it, and its bytes are there.
+  [[nodiscard]] bool is_resident(std::uint32_t buffer) const {
+    return evicted_[buffer] == 0 && life_[buffer] == kAlive;
   }
-  /// In memory and readable.
-  [[nodiscard]] bool materialised(std::uint32_t value) const;
+  [[nodiscard]] ValueState state_of(std::uint32_t value) const;
+  [[nodiscard]] bool materialised(std::uint32_t value) const {
+    return stowage::materialised(state_of(value));
+  }
   [[nodiscard]] bool has_recipe(std::uint32_t value) const { return recipe_[value] != 0; }
   [[nodiscard]] bool locked(std::uint32_t buffer) const { return locks_[buffer] > 0; }
   [[nodiscard]] std::uint32_t current(std::uint32_t buffer) const { return current_[buffer]; }
@@ -60,11 +62,11 @@ class Model {
     std::vector<std::uint32_t> steps;
     std::unordered_map<std::uint32_t, std::uint32_t> uses;
   };
-  /// Requires: is_away(buffer).
+  /// Requires: is_evicted(buffer).
   [[nodiscard]] Replay plan(std::uint32_t buffer);
   /// Most bytes held while `replay` runs; an upper bound where leaves are let go on the way.
   [[nodiscard]] std::uint64_t peak_of(const Replay& replay);
-  /// Brings it back if it is away. Adds the buffers that came back to `back` unless that is null.
+  /// Brings it back if it is evicted. Adds the buffers that came back to `back` unless that is null.
   void restore(std::uint32_t buffer, std::vector<std::uint32_t>* back = nullptr);
   /// The buffers that must come back before this value's bytes change, in order of number.
   [[nodiscard]] std::vector<std::uint32_t> dependents(std::uint32_t value) const;
@@ -76,9 +78,9 @@ class Model {
   /// An op begins: what it uses may not be evicted until it ends.
   void lock(std::uint32_t op);
   /// From now on nothing may be evicted that starts from `value`: its bytes are about to change.
-  void freeze(std::uint32_t value) { closing_[value] = kFrozen; }
+  void freeze(std::uint32_t value) { advance(write_[value], WriteState::kFrozen); }
   /// An op is changing its bytes: nothing may read it.
-  void close(std::uint32_t value) { closing_[value] = kClosing; }
+  void close(std::uint32_t value) { write_[value] = WriteState::kClosing; }
   /// It runs. Returns what is held at most while it does.
   std::uint64_t run(std::uint32_t op);
   void end(std::uint32_t op);
@@ -87,14 +89,13 @@ class Model {
 
  private:
   enum Life : std::uint8_t { kUnborn, kAlive, kDead };
-  enum Closing : std::uint8_t { kOpen, kFrozen, kClosing };
   class Rerun;
   std::size_t open_span(std::uint64_t bytes);
   void close_span(std::size_t span);
   void hold(std::uint32_t buffer, std::size_t span);
   void release(std::uint32_t buffer);
   void note_peak(std::uint64_t bytes) { peak_ = peak_ < bytes ? bytes : peak_; }
-  bool is_lost(std::uint32_t value);
+  [[nodiscard]] bool is_lost(std::uint32_t value) const { return state_of(value) == ValueState::kLost; }
   bool settle(std::uint32_t value);
   const std::vector<std::uint32_t>& leaves_below(std::uint32_t value);
   bool collect_leaves(std::uint32_t value, std::vector<std::uint32_t>& leaves);
@@ -103,17 +104,18 @@ class Model {
 
   const OpGraph& graph_;
   std::vector<Span>* spans_;
-  std::vector<std::uint32_t> current_;                         ///< by buffer
-  std::vector<std::uint8_t> life_;                             ///< by buffer
-  std::vector<std::uint8_t> away_;                             ///< by buffer
-  std::vector<std::uint32_t> locks_;                           ///< by buffer
-  std::vector<std::size_t> span_of_;                           ///< by buffer, while it is held
-  std::vector<std::vector<std::uint32_t>> leaves_;             ///< by buffer, while it is away
-  std::vector<std::uint8_t> recipe_, lost_, closing_, sound_;  ///< by value
-  std::vector<std::uint32_t> anchors_;                         ///< by value
-  std::vector<std::vector<std::uint32_t>> below_;              ///< by value: see leaves_below
-  std::vector<std::uint64_t> below_age_;                       ///< by value: the age that it is of
-  std::uint64_t age_ = 1;                                      ///< counts dropped recipes
+  std::vector<std::uint32_t> current_;              ///< by buffer
+  std::vector<std::uint8_t> life_;                  ///< by buffer
+  std::vector<std::uint8_t> evicted_;               ///< by buffer
+  std::vector<std::uint32_t> locks_;                ///< by buffer
+  std::vector<std::size_t> span_of_;                ///< by buffer, while it is held
+  std::vector<std::vector<std::uint32_t>> leaves_;  ///< by buffer, while it is evicted
+  std::vector<std::uint8_t> recipe_, sound_;        ///< by value
+  std::vector<WriteState> write_;                   ///< by value
+  std::vector<std::uint32_t> anchors_;              ///< by value
+  std::vector<std::vector<std::uint32_t>> below_;   ///< by value: see leaves_below
+  std::vector<std::uint64_t> below_age_;            ///< by value: the age that it is of
+  std::uint64_t age_ = 1;                           ///< counts dropped recipes
   std::uint64_t work_ = 0;
   std::vector<std::uint64_t> stamp_of_value_, stamp_of_op_;
   std::uint64_t stamp_ = 0;

@@ -113,7 +113,7 @@ class Model::Rerun {
     const auto uses = uses_.find(out.value);
     const bool made = out.role == ValueRole::kMade;
     const bool at_home = model_.current_[value.buffer] == out.value;
-    if (made && at_home && model_.is_away(value.buffer) && !back_.contains(value.buffer)) {
+    if (made && at_home && model_.is_evicted(value.buffer) && !back_.contains(value.buffer)) {
       refill(value.buffer, span, back);
     } else if (made && uses != uses_.end() && uses->second > 0 && !model_.materialised(out.value) &&
                !(at_home && back_.contains(value.buffer))) {
@@ -149,7 +149,7 @@ class Model::Rerun {
 };
 
 void Model::refill(std::uint32_t buffer, std::size_t span) {
-  away_[buffer] = 0;
+  evicted_[buffer] = 0;
   hold(buffer, span);
   release_leaves(buffer);
 }
@@ -161,7 +161,7 @@ std::uint64_t Model::peak_of(const Replay& replay) {
 }
 
 void Model::restore(std::uint32_t buffer, std::vector<std::uint32_t>* back) {
-  if (!is_away(buffer)) return;
+  if (!is_evicted(buffer)) return;
   const Replay replay = plan(buffer);
   Rerun rerun(*this, replay, false);
   for (const std::uint32_t step : replay.steps) {
@@ -170,7 +170,7 @@ void Model::restore(std::uint32_t buffer, std::vector<std::uint32_t>* back) {
     replay_ns_ += graph_.ops[step].cost_ns;
   }
   note_peak(rerun.most());
-  STOWAGE_CHECK(is_here(buffer), "the last step of a plan makes what it is for");
+  STOWAGE_CHECK(is_resident(buffer), "the last step of a plan makes what it is for");
 }
 
 }  // namespace stowage::planner::schedule

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/residency_contract.h"
 #include "planner/schedule/model/log_contents.h"
 
 namespace stowage::planner::schedule {
@@ -21,11 +22,10 @@ class Walk {
  public:
   Walk(const StepLog& log, const Schedule& schedule, std::uint64_t budget)
       : log_(log), contents_(log), schedule_(schedule), budget_(budget), buffers_(log.trace.buffers.size()) {
-    for (std::uint32_t b = 0; b < buffers_.size(); ++b) buffers_[b].now = contents_.first_of(b);
+    for (std::uint32_t b = 0; b < buffers_.size(); ++b) buffers_[b].current = contents_.first_of(b);
     maker_ = contents_.makers();
-    holders_.resize(contents_.count());
-    unsafe_.assign(contents_.count(), false);
-    changing_.assign(contents_.count(), false);
+    anchors_.resize(contents_.count());
+    write_.assign(contents_.count(), WriteState::kOpen);
     for (const BufferId made : log.made) buffers_[made.value()].made = true;
   }
 
@@ -50,9 +50,9 @@ class Walk {
     bool alive = false;  // the job has it
     bool gone = false;   // the job had it
     bool evicted = false;
-    Content now = 0;
-    int users = 0;               // running ops
-    std::vector<Content> roots;  // what bringing it back starts from, while evicted
+    Content current = 0;
+    int locks = 0;                // running ops
+    std::vector<Content> leaves;  // what bringing it back starts from, while evicted
   };
 
   std::multimap<std::uint64_t, std::pair<int, std::uint32_t>> timetable() const {
@@ -79,9 +79,9 @@ class Walk {
   std::uint64_t size(std::uint32_t buffer) const { return log_.trace.buffers[buffer].rounded.value(); }
 
   bool lives(Content c) const {
-    return home(c).now == c && (home(c).alive || (home(c).gone && holders_[c] > 0));
+    return home(c).current == c && (home(c).alive || (home(c).gone && anchors_[c] > 0));
   }
-  bool readable(Content c) const { return lives(c) && !home(c).evicted && !changing_[c]; }
+  bool readable(Content c) const { return lives(c) && !home(c).evicted && write_[c] != WriteState::kClosing; }
 
   void at_most(std::uint64_t bytes, const std::string& where) {
     verdict_.peak = std::max(verdict_.peak, Bytes(bytes));
@@ -97,7 +97,7 @@ class Walk {
     State& state = buffers_[b];
     state.alive = false;
     state.gone = true;
-    if (!state.evicted && holders_[state.now] == 0) held_ -= size(b);
+    if (!state.evicted && anchors_[state.current] == 0) held_ -= size(b);
   }
 
   void start(std::uint32_t op) {
@@ -105,20 +105,20 @@ class Walk {
     for (; next_action_ < schedule_.actions.size() && schedule_.actions[next_action_].op == op;
          ++next_action_)
       act(schedule_.actions[next_action_]);
-    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) ++home(contents_.at(at)).users;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) ++home(contents_.at(at)).locks;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at)
       bring_back(contents_.home(contents_.at(at)), name);
     std::vector<Content> written;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
       if (log_.roles[at] != ValueRole::kChanged && log_.roles[at] != ValueRole::kReplaced) continue;
       written.push_back(contents_.at(at));
-      unsafe_[contents_.at(at)] = true;
+      advance(write_[contents_.at(at)], WriteState::kFrozen);
       for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
-        const std::vector<Content>& roots = buffers_[b].roots;
-        if (std::find(roots.begin(), roots.end(), contents_.at(at)) != roots.end()) bring_back(b, name);
+        const std::vector<Content>& leaves = buffers_[b].leaves;
+        if (std::find(leaves.begin(), leaves.end(), contents_.at(at)) != leaves.end()) bring_back(b, name);
       }
     }
-    for (const Content content : written) changing_[content] = true;
+    for (const Content content : written) write_[content] = WriteState::kClosing;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
       if (home(contents_.at(at)).evicted) throw Broken{name + " reads what is not there"};
     }
@@ -126,7 +126,7 @@ class Walk {
   }
 
   void finish(std::uint32_t op) {
-    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) --home(contents_.at(at)).users;
+    for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) --home(contents_.at(at)).locks;
     for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
       State& state = home(contents_.at(at));
       if (contents_.is_first(contents_.at(at))) {
@@ -134,8 +134,7 @@ class Walk {
         held_ += size(contents_.home(contents_.at(at)));
         continue;
       }
-      changing_[state.now] = unsafe_[state.now] = false;
-      state.now = contents_.at(at);
+      state.current = contents_.at(at);
     }
   }
 
@@ -149,15 +148,16 @@ class Walk {
     if (log_.stays[b] != Stay::kMayGo || action.op >= log_.pinned_from[b].value())
       throw Broken{name + ": its buffer must stay"};
     if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
-    if (state.users > 0) throw Broken{name + ": its buffer is in use"};
+    if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
     verdicts_.assign(contents_.count(), kUnknown);
-    if (!can_be_made(state.now) || maker_[state.now] == kNothing)
+    if (!can_be_made(state.current) || maker_[state.current] == kNothing)
       throw Broken{name + ": nothing can make its buffer again"};
     std::vector<bool> seen(contents_.count(), false);
-    find_roots(state.now, seen, state.roots);
-    for (const Content root : state.roots) {
-      if (unsafe_[root]) throw Broken{name + ": what its buffer starts from is being written"};
-      ++holders_[root];
+    find_leaves(state.current, seen, state.leaves);
+    for (const Content leaf : state.leaves) {
+      if (write_[leaf] != WriteState::kOpen)
+        throw Broken{name + ": what its buffer starts from is being written"};
+      ++anchors_[leaf];
     }
     state.evicted = true;
     held_ -= size(b);
@@ -179,11 +179,11 @@ class Walk {
     verdicts_[c] = all ? kYes : kNo;
     return all;
   }
-  void find_roots(Content c, std::vector<bool>& seen, std::vector<Content>& roots) {
+  void find_leaves(Content c, std::vector<bool>& seen, std::vector<Content>& leaves) {
     if (seen[c]) return;
     seen[c] = true;
-    if (maker_[c] == kNothing) return roots.push_back(c);
-    for (const Content source : contents_.sources(maker_[c])) find_roots(source, seen, roots);
+    if (maker_[c] == kNothing) return leaves.push_back(c);
+    for (const Content source : contents_.sources(maker_[c])) find_leaves(source, seen, leaves);
   }
 
   void list_steps(std::uint32_t op, std::vector<std::uint32_t>& steps, std::set<std::uint32_t>& seen,
@@ -203,7 +203,7 @@ class Walk {
     std::vector<std::uint32_t> steps;
     std::set<std::uint32_t> seen;
     std::map<Content, int> wanted;
-    list_steps(maker_[buffers_[b].now], steps, seen, wanted);
+    list_steps(maker_[buffers_[b].current], steps, seen, wanted);
     std::map<Content, std::uint64_t> aside;  // made for later steps only
     for (const std::uint32_t step : steps) run_again(step, wanted, aside, name);
     if (buffers_[b].evicted) throw Broken{name + ": its buffer did not come back"};
@@ -232,7 +232,7 @@ class Walk {
     for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
       const Content out = contents_.at(at);
       if (log_.roles[at] != ValueRole::kMade) continue;
-      if (home(out).evicted && home(out).alive && home(out).now == out) {
+      if (home(out).evicted && home(out).alive && home(out).current == out) {
         home(out).evicted = false;
         held_ += size(contents_.home(out));
         let_go(home(out));
@@ -243,11 +243,11 @@ class Walk {
   }
 
   void let_go(State& state) {
-    for (const Content root : state.roots) {
-      if (--holders_[root] == 0 && home(root).gone && home(root).now == root)
-        held_ -= size(contents_.home(root));
+    for (const Content leaf : state.leaves) {
+      if (--anchors_[leaf] == 0 && home(leaf).gone && home(leaf).current == leaf)
+        held_ -= size(contents_.home(leaf));
     }
-    state.roots.clear();
+    state.leaves.clear();
   }
 
   const StepLog& log_;
@@ -256,9 +256,8 @@ class Walk {
   const std::uint64_t budget_;
   std::vector<State> buffers_;
   std::vector<std::uint32_t> maker_;  // by content: the op that can make it again
-  std::vector<int> holders_;          // by content: evicted buffers that start from it
-  std::vector<bool> unsafe_;          // by content: about to be written, or being written
-  std::vector<bool> changing_;        // by content: being written
+  std::vector<int> anchors_;          // by content: evicted buffers that start from it
+  std::vector<WriteState> write_;     // by content
   enum Answer : std::uint8_t { kUnknown, kYes, kNo };
   std::vector<Answer> verdicts_;
   std::uint64_t held_ = 0;
@@ -270,7 +269,7 @@ class Walk {
 
 Result<Verdict> validate_schedule(const StepLog& log, const Schedule& schedule, Bytes budget) {
   if (Status status = log.validate(); !status) return status.error();
-  if (schedule.signatures != log.signatures)
+  if (schedule.shape_hashes != log.shape_hashes)
     return Error{ErrorCode::kInvalidPlan, "the schedule is for other ops; make it again"};
   try {
     return Walk(log, schedule, budget.value()).go();

@@ -84,7 +84,7 @@ std::uint64_t Scores::next_need(std::uint32_t value) {
       for (const OpGraph::Use& out : graph_.outputs(reader)) {
         const std::uint32_t home = graph_.values[out.value].buffer;
         if (out.role != ValueRole::kMade || model_.materialised(out.value)) continue;
-        if (model_.current(home) == out.value && model_.is_away(home)) {
+        if (model_.current(home) == out.value && model_.is_evicted(home)) {
           need = std::min(need, next_touch(home));
         } else if (value_seen_[out.value] != stamp_) {
           value_seen_[out.value] = stamp_;

@@ -103,7 +103,7 @@ class Sweeper {
   }
 
   bool bring_back_with(std::uint32_t buffer, std::vector<std::uint32_t>& parts) {
-    while (model_.is_away(buffer)) {
+    while (model_.is_evicted(buffer)) {
       const Model::Replay replay = model_.plan(buffer);
       const std::uint64_t peak = model_.peak_of(replay);
       if (peak <= budget_) {
@@ -124,7 +124,7 @@ class Sweeper {
     for (auto step = replay.steps.rbegin(); step != replay.steps.rend(); ++step) {
       for (const OpGraph::Use& out : graph_.outputs(*step)) {
         const std::uint32_t part = graph_.values[out.value].buffer;
-        if (part == buffer || model_.current(part) != out.value || !model_.is_away(part)) continue;
+        if (part == buffer || model_.current(part) != out.value || !model_.is_evicted(part)) continue;
         const Model::Replay shorter = model_.plan(part);
         if (shorter.steps.size() >= replay.steps.size() || model_.peak_of(shorter) > budget_) continue;
         bring_back_now(part, shorter);
@@ -155,7 +155,7 @@ class Sweeper {
   // Evicts the candidate of least score. False if there is none.
   bool evict_one() {
     std::erase_if(candidates_, [this](std::uint32_t buffer) {
-      return !model_.is_here(buffer) && !model_.is_away(buffer);
+      return !model_.is_resident(buffer) && !model_.is_evicted(buffer);
     });
     ranked_.clear();
     for (const std::uint32_t buffer : candidates_) {

@@ -1,40 +1,22 @@
-#include "recompute/recipe/fingerprint.h"
+#include "recompute/recipe/call_hash.h"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string_view>
 
-#include "core/support/mix.h"
 #include "recompute/ops/argument.h"
+#include "recompute/ops/op_traits.h"
+#include "recompute/ops/tensor_memory.h"
 #include "recompute/recipe/signature.h"
 #include "recompute/threads/seen_thread.h"
 
 namespace stowage::recompute {
 namespace {
 
-// Two chains of words that mix in different ways: what is the same in one by chance is not in the other.
-class Chains {
- public:
-  void add(std::uint64_t word) {
-    low_ = (std::rotl(low_, 23) ^ word) * kGoldenGamma;
-    high_ = (high_ + word) * kOdd;
-    high_ ^= high_ >> 32u;
-  }
-  void add(std::uint64_t high, std::uint32_t low) { add(high << 32u | low); }
-  [[nodiscard]] Fingerprint value() const { return {mix(low_), mix(high_)}; }
-
- private:
-  static constexpr std::uint64_t kOdd = 0xd6e8feb86659fd93u;
-  std::uint64_t low_ = 0;
-  std::uint64_t high_ = 0;
-};
-
 enum class Tag : std::uint8_t {
-  kTensor,
   kNoTensor,
   kNone,
   kInt,
@@ -47,16 +29,16 @@ enum class Tag : std::uint8_t {
   kList
 };
 
-void add(Chains& chains, Tag tag, std::uint64_t content) {
+void add(HashChains& chains, Tag tag, std::uint64_t content) {
   chains.add(static_cast<std::uint64_t>(tag));
   chains.add(content);
 }
 
-void add_double(Chains& chains, double number) {  // by bits: -0.0 is not 0.0, and NaN is itself
+void add_double(HashChains& chains, double number) {  // by bits: -0.0 is not 0.0, and NaN is itself
   add(chains, Tag::kDouble, std::bit_cast<std::uint64_t>(number));
 }
 
-void add_string(Chains& chains, std::string_view text) {
+void add_string(HashChains& chains, std::string_view text) {
   add(chains, Tag::kString, text.size());
   while (!text.empty()) {
     std::uint64_t word = 0;
@@ -67,9 +49,27 @@ void add_string(Chains& chains, std::string_view text) {
   }
 }
 
-void add_argument(Chains& chains, const c10::IValue& value) {
-  if (value.isTensor())
-    return chains.add(static_cast<std::uint64_t>(is_defined_tensor(value) ? Tag::kTensor : Tag::kNoTensor));
+// Where it stands, among the call's arguments and in a list, is part of the call's shape.
+void add_shape(HashChains& chains, std::size_t argument, std::size_t element, const at::Tensor& tensor) {
+  const std::uint64_t position = static_cast<std::uint64_t>(argument) << 16u | (element & 0xffffu);
+  const auto type = static_cast<std::uint8_t>(tensor.scalar_type());
+  if (!is_dense(tensor)) {
+    if (!tensor.has_storage()) return;
+    constexpr std::uint32_t kNoSizes = 0xff;
+    chains.add(position, kNoSizes << 8u | type);
+    return chains.add(tensor.key_set().raw_repr());
+  }
+  const c10::IntArrayRef sizes = tensor.unsafeGetTensorImpl()->sizes();
+  chains.add(position, static_cast<std::uint32_t>(sizes.size() << 8u) | type);
+  for (const std::int64_t size : sizes) chains.add(static_cast<std::uint64_t>(size));
+}
+
+// What is no tensor: the shape has those.
+void add_plain(HashChains& chains, const c10::IValue& value) {
+  if (value.isTensor()) {
+    if (!is_defined_tensor(value)) chains.add(static_cast<std::uint64_t>(Tag::kNoTensor));
+    return;
+  }
   if (value.isInt()) return add(chains, Tag::kInt, static_cast<std::uint64_t>(value.toInt()));
   if (value.isNone()) return chains.add(static_cast<std::uint64_t>(Tag::kNone));
   if (value.isBool()) return add(chains, Tag::kBool, value.toBool() ? 1 : 0);
@@ -92,26 +92,24 @@ void add_argument(Chains& chains, const c10::IValue& value) {
   if (!value.isList()) return;  // nothing else is plain
   const c10::ArrayRef<c10::IValue> elements = value.toListRef();
   add(chains, Tag::kList, elements.size());
-  for (const c10::IValue& element : elements) add_argument(chains, element);
+  for (const c10::IValue& element : elements) add_plain(chains, element);
 }
 
-void add_tensor(Chains& chains, const Seen& seen) {
+// All of a tensor but its shape.
+void add_geometry(HashChains& chains, const Seen& seen) {
   const c10::TensorImpl& impl = *seen.tensor->unsafeGetTensorImpl();
   const c10::Device device = impl.device();
   const auto place =
       static_cast<std::uint64_t>(device.type()) << 8u | static_cast<std::uint8_t>(device.index());
   const auto number = static_cast<std::uint64_t>(impl.is_wrapped_number()) << 8u;
-  chains.add(place << 16u | number | static_cast<std::uint64_t>(seen.role),
-             static_cast<std::uint32_t>(impl.sizes().size() << 8u) |
-                 static_cast<std::uint8_t>(c10::typeMetaToScalarType(impl.dtype())));
-  for (const std::int64_t size : impl.sizes()) chains.add(static_cast<std::uint64_t>(size));
+  chains.add(place << 16u | number | static_cast<std::uint64_t>(seen.role));
   for (const std::int64_t stride : impl.strides()) chains.add(static_cast<std::uint64_t>(stride));
   chains.add(static_cast<std::uint64_t>(impl.storage_offset()));
   chains.add(seen.storage_bytes);
   chains.add(impl.key_set().raw_repr());
 }
 
-void add_environment(Chains& chains, const Environment& environment) {
+void add_environment(HashChains& chains, const Environment& environment) {
   std::uint32_t flags = c10::GradMode::is_enabled() ? 1 : 0;
   flags = flags << 1u | (ignores_lazy_bits() ? 1u : 0u);
   flags = flags << 8u | static_cast<std::uint8_t>(environment.precision);
@@ -123,13 +121,26 @@ void add_environment(Chains& chains, const Environment& environment) {
 
 }  // namespace
 
-Fingerprint fingerprint_of(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
-                           c10::ArrayRef<Seen> tensors, const Environment& environment) {
-  Chains chains;
+CallHash::CallHash(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments) : chains_(op.name_hash) {
+  for (std::size_t at = 0; at < arguments.size(); ++at) {
+    if (const at::Tensor* const tensor = tensor_in(arguments[at])) {
+      add_shape(chains_, at, 0, *tensor);
+    } else if (arguments[at].isList()) {  // whose type is not asked: that takes longer than to go through it
+      const c10::ArrayRef<c10::IValue> elements = arguments[at].toListRef();
+      for (std::size_t i = 0; i < elements.size(); ++i) {
+        if (const at::Tensor* const listed = tensor_in(elements[i])) add_shape(chains_, at, i, *listed);
+      }
+    }
+  }
+}
+
+Fingerprint CallHash::fingerprint(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments,
+                                  c10::ArrayRef<Seen> tensors, const Environment& environment) const {
+  HashChains chains = chains_;
   chains.add(reinterpret_cast<std::uintptr_t>(&op));
   add_environment(chains, environment);
-  for (const c10::IValue& argument : arguments) add_argument(chains, argument);
-  for (const Seen& seen : tensors) add_tensor(chains, seen);
+  for (const c10::IValue& argument : arguments) add_plain(chains, argument);
+  for (const Seen& seen : tensors) add_geometry(chains, seen);
   return chains.value();
 }
 

@@ -1,0 +1,60 @@
+// What the recompute runtime does with memory, as a contract: what a schedule may count on.
+//
+// recompute/ evicts and restores tensors in a running job. planner/schedule/model/ predicts, without a job,
+// what memory that takes and which ops run again; the validator beside it checks a schedule by the same
+// rules. They share no code: each implements these rules and names states as here. Whoever changes a rule
+// changes it here and in all three. recompute_planned_test compares runtime and model over whole jobs: the
+// same ops run again, and no more bytes are held than predicted.
+//
+// A value is a version of a buffer (in a running job: of a storage). A leaf is a value without a recipe.
+// 1. A buffer may be evicted if it is resident, may go (Stay::kMayGo), is neither pinned nor locked by a
+//    running op, has a recipe, and every path down its recipes ends at a leaf that is in memory and kOpen. A
+//    value that is in memory but starts from a lost leaf becomes a leaf itself.
+// 2. The leaves that an evicted buffer starts from are anchored: they stay in memory until the buffer is
+//    restored or dies, even if the job frees them.
+// 3. To restore a buffer, the ops that make its value run again, from the values that are in memory. Every
+//    evicted output of these ops is restored with it. Values of dead buffers exist only until the last of
+//    these ops that needs them.
+// 4. While an op runs again, its outputs, its workspace, scratch buffers for what it replaces and copies of
+//    what it changes in place are held in addition. A value that no other op needs is changed in place
+//    itself.
+// 5. What an op reads is restored before it runs, argument by argument, and is locked while it runs. What an
+//    op pins stays from then on.
+// 6. Before an op writes to a value, the value is frozen and what starts from it is restored; then it is
+//    closing until the op has ended.
+// 7. Only the runtime keeps values (ValueState::kKept). Under a schedule there are no spares, and an
+//    overwritten leaf is copied only if what starts from it does not fit.
+//
+// Thread safety: values and pure functions.
+#pragma once
+
+#include <cstdint>
+
+namespace stowage {
+
+/// Where a value's bytes are.
+enum class ValueState : std::uint8_t {
+  kResident = 0,  ///< in its buffer, to be read
+  kKept,          ///< in memory beside its buffer: the copy of an overwritten leaf, or a spare
+  kEvicted,       ///< away; the buffer is the job's, and they come back before an op reads it
+  kClosing,       ///< in its buffer, which an op is overwriting
+  kDead,          ///< nowhere, as the job needs them no more; a recipe can make them again
+  kLost,          ///< nowhere, and no recipe makes them: nothing that starts from them can be made again
+};
+
+/// True if they are in memory and may be read: what recomputation starts from.
+constexpr bool materialised(ValueState state) {
+  return state == ValueState::kResident || state == ValueState::kKept;
+}
+
+/// Whether a value's bytes are about to change.
+enum class WriteState : std::uint8_t {
+  kOpen = 0,
+  kFrozen,   ///< about to be written: nothing further may be evicted that starts from it
+  kClosing,  ///< an op is writing it: nothing may read it
+};
+
+/// A value is never opened again.
+constexpr void advance(WriteState& state, WriteState to) { state = state < to ? to : state; }
+
+}  // namespace stowage

@@ -1,0 +1,59 @@
+// Makes evicted values again: plans which recipes to run (those of dead and evicted values on the way down to
+// what is there), runs them in order and moves the results' data into the storages that the job holds.
+//
+// All outputs of an op come back together (core/residency_contract.h has the rules). Results of dead values
+// live while their plan needs them and, where other evicted values start from them too, as spares (spares.h).
+// An op runs on the stream of the value that is brought back.
+//
+// Thread safety: none; the runtime's lock guards it. An allocation made here may call back into the eviction
+// of other storages; never of those that are locked.
+#pragma once
+
+#include <c10/core/Storage.h>
+
+#include <vector>
+
+#include "recompute/residency/content_watch.h"
+#include "recompute/residency/neighbour_costs.h"
+#include "recompute/residency/replay_plan.h"
+#include "recompute/residency/residency_counts.h"
+#include "recompute/residency/spares.h"
+#include "recompute/storage/storage_book.h"
+
+namespace stowage::recompute {
+
+class Rematerializer {
+ public:
+  Rematerializer(StorageBook& book, NeighbourCosts& neighbours, Spares& spares, ResidencyCounter& counter)
+      : book_(book), neighbours_(neighbours), spares_(spares), counter_(counter) {}
+
+  /// Hears of each restore from now on. Null: nobody does.
+  void set_watch(ContentWatch* watch) { watch_ = watch; }
+  /// Brings it back if it is evicted and alive. Throws what the ops throw (out of memory, too); then each
+  /// storage is evicted or resident as it was, or better.
+  void restore(StorageRecord& record);
+
+ private:
+  /// A plan under way, and those of its values that become spares when no step needs them any more.
+  struct Run {
+    ReplayPlan plan;
+    Spares::Wanted wanted;
+  };
+  Run plan_for(const Value& target);
+  c10::Storage make_again(Value& value);
+  void run_all(Run& run);
+  void run_step(Run& run, const Recipe& recipe);
+  std::vector<c10::Storage> inputs_of(Run& run, const Recipe& recipe);
+  void fetch_for_writing(Run& run, const Recipe& recipe, std::size_t at, std::vector<c10::Storage>& inputs);
+  c10::Storage input_of(Run& run, const Input& input, const Geometry& geometry);
+  void deliver(Run& run, const Recipe& recipe, std::vector<c10::Storage>& made);
+  void refill(StorageRecord& record, c10::Storage& made);
+
+  StorageBook& book_;
+  NeighbourCosts& neighbours_;
+  Spares& spares_;
+  ResidencyCounter& counter_;
+  ContentWatch* watch_ = nullptr;
+};
+
+}  // namespace stowage::recompute

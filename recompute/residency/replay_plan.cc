@@ -1,0 +1,41 @@
+#include "recompute/residency/replay_plan.h"
+
+#include <c10/util/Exception.h>
+
+#include <utility>
+
+#include "recompute/ops/op_traits.h"
+#include "recompute/storage/storage_book.h"
+
+namespace stowage::recompute {
+
+// Depth first, without recursion: chains are long.
+ReplayPlan plan_replay(const Value& target, std::uint64_t stamp) {
+  ReplayPlan plan;
+  struct Frame {
+    Ref<Recipe> recipe;
+    std::size_t next;
+  };
+  std::vector<Frame> frames{{target.recipe, 0}};
+  target.recipe->stamp = stamp;
+  while (!frames.empty()) {
+    Frame& frame = frames.back();
+    if (frame.next == frame.recipe->inputs.size()) {
+      plan.steps.push_back(std::move(frame.recipe));
+      frames.pop_back();
+      continue;
+    }
+    const Ref<Value>& input = frame.recipe->inputs[frame.next++].value;
+    if (!input || materialised(*input)) continue;
+    ++plan.uses[input.get()];
+    TORCH_CHECK(
+        input->recipe, "stowage: an input of ", frame.recipe->signature->op->name,
+        " that a recomputation starts from is lost; please report this, and run the job without a budget");
+    if (input->recipe->stamp == stamp) continue;
+    input->recipe->stamp = stamp;
+    frames.push_back({input->recipe, 0});
+  }
+  return plan;
+}
+
+}  // namespace stowage::recompute

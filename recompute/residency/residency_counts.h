@@ -1,0 +1,59 @@
+// What is evicted at present, and what evicting and bringing back has come to.
+//
+// Thread safety: any_away() from any thread; the runtime's lock guards all else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace stowage::recompute {
+
+/// The part of RuntimeCounters that is counted here.
+struct ResidencyCounts {
+  std::uint64_t evictions = 0;
+  std::uint64_t restores = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t replay_ns = 0;       ///< host time
+  std::uint64_t replay_cost_ns = 0;  ///< on CUDA the modelled time, elsewhere host time
+  std::uint64_t evicted_bytes = 0;
+  std::uint64_t evicted_total = 0;
+};
+
+class ResidencyCounter {
+ public:
+  /// A storage of `bytes` was evicted.
+  void left(std::uint64_t bytes) {
+    ++counts_.evictions;
+    counts_.evicted_total += bytes;
+    set_evicted_bytes(counts_.evicted_bytes + bytes);
+  }
+  /// One that was away is there again.
+  void came_back(std::uint64_t bytes) {
+    ++counts_.restores;
+    set_evicted_bytes(counts_.evicted_bytes - bytes);
+  }
+  /// One died while it was away.
+  void died(std::uint64_t bytes) { set_evicted_bytes(counts_.evicted_bytes - bytes); }
+  /// An op ran again in `host_ns`, which counts as `cost_ns`.
+  void replayed(std::uint64_t host_ns, std::uint64_t cost_ns) {
+    ++counts_.replays;
+    counts_.replay_ns += host_ns;
+    counts_.replay_cost_ns += cost_ns;
+  }
+  /// True if anything is evicted.
+  [[nodiscard]] bool any_away() const { return any_away_.load(std::memory_order_relaxed); }
+  [[nodiscard]] const ResidencyCounts& counts() const { return counts_; }
+  /// Requires: nothing is evicted.
+  void reset() { counts_ = {}; }
+
+ private:
+  void set_evicted_bytes(std::uint64_t bytes) {
+    counts_.evicted_bytes = bytes;
+    any_away_.store(bytes > 0, std::memory_order_relaxed);
+  }
+
+  ResidencyCounts counts_;
+  std::atomic<bool> any_away_{false};
+};
+
+}  // namespace stowage::recompute
