@@ -175,7 +175,7 @@ bool Cursor::doubts() const {
 }
 
 // Between two iterations a job may copy its weights. Most of them are small, as are many of the plan's
-// entries, and a copy that took such a place would lie for good in the way of large ones.
+// entries, and a copy that took such a place would block large ones permanently.
 bool Cursor::is_doubtful(Request request) const {
   return (doubts() || at_.entry == 0) && request.bytes < small_;
 }

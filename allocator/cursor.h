@@ -1,4 +1,4 @@
-// Where in its plans a job is: aligns the sequence of requests, as it comes, with the sequences that were
+// Where in its plans a job is: aligns the incoming sequence of requests with the sequences that were
 // planned.
 //
 // The hot path compares a request with the next entry by itself. Everything else is here: which entry a

@@ -1,7 +1,7 @@
 // Plan → addresses: serves the requests of a running job from one arena, following its plans. The hot path.
 //
 // A request that does not follow the plan is a miss: the caller serves it upstream and the cursor finds its
-// way back within the iteration. A slot that is still in use is a miss too, never an overlap: whatever the
+// way back within the iteration. A slot that is still in use is a miss too, never an overlap, however the
 // job does and whichever plans there are, no two live slots share a byte.
 //
 // Thread safety: every member may be called from any thread; one lock, held for some ten instructions on a

@@ -14,7 +14,7 @@ struct AddressRange {
   std::uintptr_t end = 0;
 };
 
-/// The ranges that the piece may lie in, and what of them holds nothing at present. Both ascending and
+/// The ranges that the piece may lie in, and what of them holds nothing now. Both ascending and
 /// disjoint.
 struct FreeSpace {
   std::vector<AddressRange> whole;

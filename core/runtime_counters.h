@@ -26,7 +26,7 @@ struct RuntimeCounters {
   std::uint64_t compared = 0;   ///< restored storages that were compared with what was evicted
   std::uint64_t wrong = 0;      ///< of all these, those that differed
   std::uint64_t choices = 0;    ///< of forced evictions, carried out or not
-  Bytes evicted{0};             ///< at present
+  Bytes evicted{0};             ///< now
   Bytes evicted_total{0};       ///< ever
 
   friend RuntimeCounters operator+(RuntimeCounters a, const RuntimeCounters& b) {

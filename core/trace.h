@@ -35,7 +35,7 @@ struct Buffer {
   std::uint32_t thread = 0;  ///< ordinal of the allocating thread
   OpId op = kNoOp;           ///< innermost ATen op it was allocated in
   Tick birth{0};
-  Tick free_requested = kNever;  ///< the owner let go
+  Tick free_requested = kNever;  ///< the owner freed it
   Tick death =
       kNever;  ///< the free is complete: every recorded stream has passed it. Never before free_requested
   bool preexisting = false;

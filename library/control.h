@@ -42,7 +42,7 @@ STOWAGE_API void stowage_finish(void);
 /// says that it works for another one and writes nothing.
 STOWAGE_API void stowage_finish_as(const char* name);
 /// Python's guards for tensors that may be evicted: `place` puts them in place (1) or removes them (0) and
-/// gives 0 for success; 2: the runtime sees ops by now, and hears of what was lent before. A budget waits
+/// gives 0 for success; 2: the runtime sees ops by now, and is told what was lent before. A budget waits
 /// until this was called.
 STOWAGE_API int stowage_guard_with(int (*place)(int));
 /// What the guards call; `storage`: address of a c10::StorageImpl. It comes back and stays; with expose, what

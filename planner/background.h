@@ -1,4 +1,4 @@
-// Plans in the background while the job goes on: one thread of low priority that leads a low-priority TBB
+// Plans in the background while the job runs: one thread of low priority that leads a low-priority TBB
 // arena. Half of the cores at most are used.
 //
 // Thread safety: one owner calls submit/poll/cancel; the work runs on other threads. The destructor cancels

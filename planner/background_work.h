@@ -1,4 +1,4 @@
-// One piece of work at a time on a thread of its own, while the job goes on.
+// One piece of work at a time on a thread of its own, while the job runs.
 //
 // The thread runs at nice 10, and so do the TBB workers that it is the first to start.
 //

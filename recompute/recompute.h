@@ -2,7 +2,7 @@
 //
 // While it is installed, every ATen op of the threads that take part goes through an interposer. It keeps,
 // for each value (storage, version) whose re-creation is legal, the recipe that made it; evicts values when
-// somebody needs their bytes; and brings back, before an op runs, whatever that op reads. What it cannot be
+// somebody needs their bytes; and brings back, before an op runs, all that the op reads. What it cannot be
 // certain about stays resident.
 //
 // Thread safety: every function, from any thread, except where it says otherwise. All state is behind one
@@ -68,7 +68,7 @@ class Runtime {
   static std::string explain_shortage(const Shortage& shortage, int device_type, int device_index = -1);
 
   /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they
-  /// stay for good), so that recipes do not reach across iterations; else only what is dead is forgotten.
+  /// stay permanently), so that recipes do not reach across iterations; else only what is dead is forgotten.
   /// Call between ops.
   static void end_iteration();
 
@@ -91,9 +91,9 @@ class Runtime {
   /// is evicted and needs the bytes from before (or a copy of them is kept).
   static void begin_write(c10::StorageImpl* storage);
   static void end_write(c10::StorageImpl* storage);
-  /// Evicts one storage, if that is legal at present. True if it is evicted now.
+  /// Evicts one storage, if that is legal now. True if it is evicted now.
   static bool evict(c10::StorageImpl* storage);
-  /// True if the storage's bytes are away at present.
+  /// True if the storage's bytes are evicted now.
   static bool is_evicted(c10::StorageImpl* storage);
 
   /// Between these calls the thread runs code that may read or fill memory unseen (a custom autograd
@@ -101,10 +101,10 @@ class Runtime {
   static void enter_opaque() noexcept;
   static void leave_opaque() noexcept;
 
-  /// Between these calls nothing is evicted or made again, and what ops of any thread read stays for good: a
-  /// graph is being captured, which will read it by address, or memory comes from a pool of the job's own.
-  /// suspend() first brings everything back and throws what recomputation throws; then nothing is suspended.
-  /// They nest; a resume() too many does nothing.
+  /// Between these calls nothing is evicted or made again, and what ops of any thread read stays until the
+  /// session ends: a graph is being captured, which will read it by address, or memory comes from a pool of
+  /// the job's own. suspend() first brings everything back and throws what recomputation throws; then nothing
+  /// is suspended. They nest; a resume() too many does nothing.
   static void suspend();
   static void resume() noexcept;
 

@@ -144,7 +144,7 @@ void Session::State::record_again(const std::string& why) {
   start_recording();
 }
 
-// With a reason, for good.
+// With a reason: for the rest of the process.
 void Session::State::rescue(const std::string& why) {
   arena.pause();
   recording.stop();
@@ -155,7 +155,7 @@ void Session::State::rescue(const std::string& why) {
   note(1, "the budget is held by evicting and recomputing" + (why.empty() ? why : " (" + why + ")"));
 }
 
-// `loud`: nobody asked for it. A session that holds a budget then goes on holding it, without a plan.
+// `loud`: nobody asked for it. A session that holds a budget then keeps holding it, without a plan.
 void Session::State::turn_off(const std::string& reason, bool loud) {
   arena.pause();
   hot.watch_period.store(false, std::memory_order_relaxed);

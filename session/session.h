@@ -4,7 +4,7 @@
 //
 // Thread safety: every member may be called from any thread. Upstream is never called with a lock of ours
 // held. No exception leaves a member; a failure inside becomes one warning and the state kOff, and the job
-// goes on unplanned.
+// continues unplanned.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ namespace stowage::session {
 
 class Session {
  public:
-  /// Begins to record at once and joins the process's sessions (registry.h), which hear of optimizer steps
-  /// and forks. `port` and `torch` must outlive the session. `plans` is for tests; by default the background
-  /// planner.
+  /// Begins to record at once and joins the process's sessions (registry.h), which are told about optimizer
+  /// steps and forks. `port` and `torch` must outlive the session. `plans` is for tests; by default the
+  /// background planner.
   Session(DevicePort& port, TorchPort& torch, const Settings& settings,
           std::unique_ptr<PlanSource> plans = nullptr);
   ~Session();
@@ -72,17 +72,17 @@ class Session {
   /// Completes the frees that wait for other streams, for which it waits. Not while a graph is being
   /// captured.
   void finish_frees();
-  /// Whether the port is to hear of every block of the arena (DevicePort::on_block).
+  /// Whether the port is told about every block of the arena (DevicePort::on_block).
   void watch_blocks(bool wanted);
   /// An iteration ended. May switch states, release upstream's cache and map the arena.
   void on_mark(MarkSource source);
-  /// False once marks change nothing any more: it is off, and its arena was given back.
+  /// False once marks have no effect any more: it is off, and its arena was given back.
   [[nodiscard]] bool needs_marks() const noexcept;
-  /// An optimizer step begins, and ends. Whether it ends an iteration is not said here: that is an on_mark.
+  /// An optimizer step begins, and ends. This does not end an iteration: on_mark does.
   void on_optimizer_begin();
   void on_optimizer_end();
   /// True while one of the first optimizer steps runs: most of what it allocates is optimizer state and
-  /// lasts, so upstream, which serves all of it, had better keep it apart from what does not.
+  /// lasts, so upstream, which serves all of it, should keep it apart from the rest.
   [[nodiscard]] bool expects_lasting() const noexcept;
 
   [[nodiscard]] SessionState state() const;
@@ -99,25 +99,25 @@ class Session {
   /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
   /// not in use. True if something changed: ask the ledger again. Call with no lock held.
   bool make_room(Bytes bytes);
-  /// Upstream refused `bytes`: evicts what makes contiguous room for so many in `space`. True if anything was
+  /// Upstream refused `bytes`: evicts what makes contiguous room for them in `space`. True if anything was
   /// evicted.
   bool make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space);
   /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
   bool make_room_upstream(Bytes bytes);
-  /// Gives what of the arenas is not in use back to the device: page by page while a plan is followed, which
-  /// takes new memory where it needs some; the whole arena where none is. Blocks that wait for other streams
+  /// Gives unused memory of the arenas back to the device: page by page while a plan is followed, which takes
+  /// new memory where it needs some; otherwise the whole arena. Blocks that wait for other streams
   /// are waited for first, as upstream does with its own. Waits for the device.
   void give_back_idle();
   /// The sentence for an out-of-memory error where make_room() could not help.
   /// `workspaces`: what of upstream's blocks cuBLAS holds, as far as the caller knows.
   [[nodiscard]] std::string explain_shortage(Bytes bytes, Bytes workspaces = Bytes(0)) const;
-  /// It is held to a budget, or will be.
+  /// There is a budget, in force now or later.
   [[nodiscard]] bool has_budget() const;
-  /// Python's guards are there now: a budget that waited for them is held from here on.
+  /// Python's guards are in place now: a budget that waited for them is in force from here on.
   void guards_placed();
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
-  /// stop(), and waits until the planner's thread is done with us. For the process's end.
+  /// stop(), and waits until the planner's thread no longer uses the session. For the end of the process.
   void stop_and_wait();
   /// In a forked child: off from now on, without taking a lock. Frees of arena addresses become no-ops.
   void after_fork() noexcept;

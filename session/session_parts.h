@@ -1,7 +1,7 @@
 // The parts of a session. None of them knows the session, nor those that stand after it.
 //
 // Three kinds: fixed; shared by all threads, each by its own rules; and the conductor's own, which only the
-// thread touches that conducts (session_state.h).
+// conducting thread uses (session_state.h).
 #pragma once
 
 #include <atomic>

@@ -37,7 +37,7 @@ struct Session::State : SessionParts {
     }
     conductor.unlock();
   }
-  /// A request needs room: what of the arena is not in use goes. True if anything went. Waits at most so long
+  /// A request needs room: frees unused memory of the arena. True if any was freed. Waits at most `patience`
   /// for another thread that conducts.
   bool give_up_arena(std::chrono::milliseconds patience);
   void start_recording();
@@ -47,7 +47,7 @@ struct Session::State : SessionParts {
   void adopt(Plan plan);
   void end_early_step();
   void act_on(const SessionVerdict& verdict);
-  /// The only way to another state, but for stop(). Throws where docs/states.md has no arc.
+  /// The only way to another state, except stop(). Throws where docs/states.md has no arc.
   void transition(SessionState to, const std::string& why);
   void record_again(const std::string& why);
   void rescue(const std::string& why);

@@ -42,7 +42,7 @@ class Arena {
   [[nodiscard]] virtual Bytes reserved() const noexcept = 0;
   /// Bytes in service from the base on: those of all segments.
   [[nodiscard]] virtual Bytes mapped() const noexcept = 0;
-  /// Bytes backed by physical memory at present: those of the committed segments.
+  /// Bytes backed by physical memory now: those of the committed segments.
   [[nodiscard]] virtual Bytes committed() const noexcept = 0;
   /// All segments, in order of offset, without a gap. At most a few hundred for each growth.
   [[nodiscard]] virtual std::vector<Segment> segments() const = 0;

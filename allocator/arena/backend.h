@@ -173,7 +173,7 @@ class BackendArena final : public Arena {
 };
 
 /// An arena of at least `reserved` bytes of addresses, the first `mapped` of them in service; both are
-/// rounded up. Where the backend cannot grow, the arena has `mapped` bytes and no more, whatever `reserved`
+/// rounded up. Where the backend cannot grow, the arena has `mapped` bytes and no more, for any `reserved`
 /// is. Requires: mapped <= reserved. Errors: those of the backend; nothing is left behind then.
 template <Backend B>
 Result<std::unique_ptr<Arena>> make_arena(B backend, Bytes reserved, Bytes mapped,

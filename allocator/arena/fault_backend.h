@@ -19,7 +19,7 @@ struct FaultSwitch {
   std::uint64_t reserves_left = kNeverFail;  ///< so many reserve() calls succeed, later ones fail
   std::uint64_t maps_left = kNeverFail;      ///< so many map() calls succeed, later ones fail
   Bytes map_limit = Bytes::max();            ///< map() fails where more than this would be mapped
-  Bytes mapped{0};                           ///< mapped at present
+  Bytes mapped{0};                           ///< mapped now
 };
 
 /// Any backend, failing as its switch says with kOutOfMemory, as a full device does.

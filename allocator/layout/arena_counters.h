@@ -4,7 +4,7 @@
 // The planned allocator counts under its own lock, which is this object's: a lock of the counters' own would
 // cost as much again as a hit. What lies outside the arenas, and what was freed and waits for other streams,
 // changes rarely in comparison. So the hot path keeps the peak of live blocks since the last such change, and
-// each change adds what held meanwhile. The object outlives arenas and plans, so that sums go on across them.
+// each change adds what held meanwhile. The object outlives arenas and plans, so that sums span them.
 // Thread safety: lock() guards add(), remove(), take_back(), part() and complete(); all else takes it itself.
 #pragma once
 

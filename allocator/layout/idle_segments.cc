@@ -35,7 +35,7 @@ void IdleSegments::note_arena() {
 bool IdleSegments::commit_for(std::uint64_t begin, std::uint64_t end, Layout& layout) {
   if (idle_.empty() || device_full_ || held_back_) return false;
   const std::unique_lock<std::mutex> guard(changing_, std::try_to_lock);
-  if (!guard) return false;  // memory comes or goes on another thread
+  if (!guard) return false;  // another thread is adding or removing memory
   const std::vector<Segment> segments = arena_.segments();
   bool any = false;
   for (std::size_t position = idle_.size(); position-- > 0;) {

@@ -1,4 +1,4 @@
-// Which segments of an arena have no memory at present, and how they get some again.
+// Which segments of an arena have no memory now, and how they get some again.
 //
 // Why: an arena that nothing uses for a while (an evaluation runs, a plan was left, the device is full) need
 // not hold memory. A segment without memory counts as in use in the layout, so that the hot path knows
@@ -26,7 +26,7 @@ class IdleSegments {
   explicit IdleSegments(Arena& arena) : arena_(arena) { note_arena(); }
 
   [[nodiscard]] std::mutex& changing() noexcept { return changing_; }
-  /// The arena may have other segments now, and its layout was made anew.
+  /// The arena may have other segments now, and its layout was made again.
   void note_arena();
   /// Bytes of the arena that are backed by memory.
   [[nodiscard]] Bytes committed() const noexcept { return Bytes(committed_.load(std::memory_order_relaxed)); }
@@ -39,7 +39,7 @@ class IdleSegments {
   [[nodiscard]] Bytes lacking(std::uint64_t begin, std::uint64_t end) const;
   /// Bytes of the segments that something lies in which begins at none of the offsets `but` (ascending).
   [[nodiscard]] Bytes pinned(const Layout& layout, const std::vector<std::uint64_t>& but) const;
-  /// Makes `layout`, which is that of `plans`, anew so that it gives out nothing in segments from `from` on
+  /// Makes `layout`, which is that of `plans`, again so that it gives out nothing in segments from `from` on
   /// where nothing is live now: the highest of them, until they are `most` bytes or more. Throws
   /// std::bad_alloc, and nothing has changed then.
   void take_out(Offset from, Bytes most, const std::vector<Plan>& plans, Layout& layout);

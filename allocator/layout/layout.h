@@ -1,6 +1,6 @@
 // All plans' slots over one arena, ready for the hot path: entries with their segments, occupancy and owners.
 //
-// Made anew when plans come or go; slots that are live then are carried over, so that no later slot can
+// Made again when plans come or go; slots that are live then are carried over, so that no later slot can
 // overlap them.
 // Thread safety: none. Invariant: live slots are disjoint (each holds its own segments of
 // `occupancy`).

@@ -3,11 +3,11 @@
     python benchmarks/recompute/op_cost.py            # its figures
     python benchmarks/recompute/op_cost.py --quick    # does it work?
     python benchmarks/recompute/op_cost.py --write    # and writes docs/results/op_cost.md
-    python benchmarks/recompute/op_cost.py --only NAME --profile 200    # one kind, installed, so often: for callgrind
+    python benchmarks/recompute/op_cost.py --only NAME --profile 200    # one kind, installed, 200 times: for callgrind
 
 Bursts without and with the runtime take turns in one thread of one process. What is timed is the thread's processor time;
 the cost is the difference of a pair of bursts by the number of ops: calls of ATen operators below composites, views among
-them, as a dispatch mode of PyTorch's counts them. So it does not hang on what the interposer looks at.
+them, as a dispatch mode of PyTorch's counts them. So it does not depend on what the interposer looks at.
 """
 
 import os

@@ -1,7 +1,7 @@
 // Reads and writes a Trace as a file (`.stowtrace`) or as bytes. The layout is specified in container.h and
 // trace.fbs.
 //
-// Whatever the bytes are, the answer is a Trace that passes validate(), or an error with a name; never a
+// For any bytes the answer is a Trace that passes validate(), or an error with a name; never a
 // crash, never more memory than some small multiple of the file. Thread safety: functions without state. No
 // exception leaves.
 #pragma once

@@ -7,7 +7,7 @@
 //   cudaGetDeviceCount   which PyTorch makes before it initialises its CUDA allocator (C++ jobs too)
 // It then loads libstowage.so (STOWAGE_LIBRARY, or the one beside itself) and calls
 // stowage_autoload_preloaded(). To be preloaded is to be asked, so STOWAGE need not be set; STOWAGE=0 says
-// no. Whatever fails becomes one warning, and the job goes on. Processes without torch are left alone. Thread
+// no. Any failure becomes one warning, and the job continues. Processes without torch are left alone. Thread
 // safety: both functions, from any thread; Stowage is loaded once.
 #include <dlfcn.h>
 #include <unistd.h>

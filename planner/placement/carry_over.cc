@@ -9,7 +9,7 @@
 namespace stowage::planner::placement {
 namespace {
 
-/// How many old items, and how many new ones, carry_over() passes over at most to find where all goes on as
+/// How many old items, and how many new ones, carry_over() passes over at most to find where all continues as
 /// before.
 constexpr std::size_t kFarthest = 32;
 /// How many in a row must be alike there.

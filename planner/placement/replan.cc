@@ -14,7 +14,7 @@ namespace {
 
 using Kept = std::vector<std::optional<Offset>>;  // by item
 
-/// Step 2 is left out if it frees more than one in so many items: placing all anew is the faster then.
+/// Step 2 is left out if it frees more than one in so many items: then placing everything again is faster.
 constexpr std::size_t kFewFreed = 8;
 
 /// Step 1 comes second if more than one item in so many has no old offset.
@@ -203,7 +203,7 @@ class Replanner {
     return false;
   }
 
-  /// Frees whatever is alive while something lies above the good height; how many that are.
+  /// Frees all that is alive while something lies above the good height; how many that are.
   std::size_t free_where_too_high(Kept& kept) const {
     std::size_t freed = 0;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> high;

@@ -7,7 +7,7 @@
 // In steps, each only if those before ended too high: (1) all old offsets that do not collide are kept and
 // the rest is placed among them; (2) what is alive where step 1 ended too high is freed too, if that is
 // little, and where nothing must stay all is lifted in its old order (lift.h), if that ends low enough; (3)
-// everything but what must stay is placed anew. Where more is new than is likely to find room, lifting comes
+// everything but what must stay is placed again. Where more is new than is likely to find room, lifting comes
 // first. The lowest result wins, of equals the one found earlier.
 //
 // Thread safety: reentrant. Deterministic as place_greedily is.

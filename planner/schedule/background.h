@@ -1,4 +1,4 @@
-// Makes schedules in the background while the job goes on: one thread of low priority.
+// Makes schedules in the background while the job runs: one thread of low priority.
 //
 // Thread safety: one owner calls submit/poll/cancel. The destructor cancels and waits. fork(): as
 // planner/background_work.h says.

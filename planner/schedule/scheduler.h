@@ -50,7 +50,7 @@ class GreedyScheduler final : public Scheduler {
                                       const std::stop_token& stop) const override;
 };
 
-/// With the scheduler that is best at present; contains failures: kOutOfMemory (host), kInternal.
+/// With the scheduler that is best now; contains failures: kOutOfMemory (host), kInternal.
 [[nodiscard]] Result<Schedule> make_schedule(const StepLog& log, Bytes budget, const ScheduleOptions& options,
                                              const std::stop_token& stop = {});
 

@@ -69,7 +69,7 @@ c10::DataPtr CpuAdaptor::allocate(std::size_t bytes) {
   return {address, address, &delete_any, cpu};
 }
 
-// The bytes are counted first, all at once, so that the limit holds whatever other threads do.
+// The bytes are counted first, all at once, so that the limit holds against other threads.
 c10::DataPtr CpuAdaptor::allocate_within_budget(session::Session& session, std::size_t bytes) {
   const Bytes most = CpuPort::most_held(bytes);
   static std::once_flag once;

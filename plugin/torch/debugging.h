@@ -22,7 +22,7 @@ class Debugging {
   /// The settings that hold from now on. Before sessions are made.
   void ask(const session::Settings& settings);
   /// Begins what was asked for, once Python's guards are known; further calls do nothing. A failure is a
-  /// warning, and the job goes on without.
+  /// warning, and the job continues without.
   void begin();
   /// The runtime is installed for debugging.
   [[nodiscard]] bool on() const { return on_.load(std::memory_order_relaxed); }

@@ -22,7 +22,7 @@ namespace stowage::plugin {
 
 class LiveTorch final : public session::TorchPort {
  public:
-  /// Python is there. Called before sessions are made, or later: those that wait for it then need to hear of
+  /// Python is there. Called before sessions are made, or later: those that wait for it then need to know
   /// it (Session::guards_placed).
   void set_guard_placer(session::GuardPlacer placer) { users_.set_guard_placer(placer); }
 

@@ -2,7 +2,7 @@
 // is given a new version, what it makes gets a recipe.
 //
 //   OpCall call(traits, below);
-//   call.begin(arguments);      // takes the lock for its own duration
+//   call.begin(arguments);      // holds the lock meanwhile
 //   … the op runs, outside the lock …
 //   call.end(results);
 // A call that is destroyed before end() failed: what it was to write has unknown content.
@@ -31,7 +31,7 @@ enum class Below : std::uint8_t {
   kPlain,   ///< autograd and a dense kernel: the call can be recorded
   kKernel,  ///< a kernel of another kind of tensor, or one behind lazy bits (conjugate, …): one call, not
             ///< recorded
-  kOps      ///< a mode, a subclass, a transform: not recorded; what they call comes by itself
+  kOps      ///< a mode, a subclass, a transform: not recorded; the ops that they call are seen
 };
 
 class OpCall {
@@ -54,7 +54,7 @@ class OpCall {
     bool statistics;  ///< of batch-norm: written, but not part of what its results depend on
   };
 
-  /// A storage that an argument has besides its own (tensor_parts.h). No recipe tells of it.
+  /// A further storage of an argument (tensor_parts.h). No recipe records it.
   struct Part {
     StorageRecord* record;
     bool written;
@@ -93,13 +93,13 @@ class OpCall {
   ThreadState& thread_;
   const OpTraits& traits_;
   const Below below_;
-  bool hidden_ = false;  ///< a tensor among the arguments has memory that is not seen here
+  bool hidden_ = false;  ///< an argument has memory that is not seen here
   bool begun_ = false;
   bool ended_ = false;
   c10::SmallVector<Use, 6> uses_;
   c10::SmallVector<Part, 2> parts_;
   c10::SmallVector<StorageRecord*, 2> made_;
-  std::optional<CallHash> hash_;  ///< once somebody asked for it
+  std::optional<CallHash> hash_;  ///< once it is needed
   Ref<Recipe> recipe_;
   at::Generator generator_;  ///< that it draws from
   DrawWatch::Draw draw_;

@@ -123,9 +123,9 @@ bool Evictor::evict(const Candidate& candidate) {
   return true;
 }
 
-// An eviction makes others only dearer, as what they start from or what starts from them is away. So a score
-// that was right once is a lower bound later, and the candidate with the least is the right one if its score
-// still holds when it is taken.
+// An eviction makes others only dearer, as what they start from or what starts from them is evicted. So a
+// score that was right once is a lower bound later, and the candidate with the least is the right one if its
+// score still holds when it is taken.
 std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, Place place,
                                  std::uint64_t now) {
   const auto later = [](const Candidate& a, const Candidate& b) {

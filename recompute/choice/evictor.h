@@ -1,9 +1,9 @@
-// Chooses what to evict where room is made, by scores.
+// Chooses what to evict, by scores.
 //
 // The score is DTR's h = cost / (bytes * staleness), over all storages that may be evicted: no sampling, so
-// that a limit is hard. Least is evicted first. The cost is that of every op that would have to run, those of
-// dead values on the way included, and of the evicted values that start from it (NeighbourSets). A gradient
-// thus costs what the pass behind it costs.
+// that a limit is hard. The storage with the least score is evicted first. The cost is that of every op that
+// would have to run, those of dead values on the way included, and of the evicted values that start from it
+// (NeighbourSets). A gradient thus costs what the pass behind it costs.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once

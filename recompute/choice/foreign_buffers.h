@@ -16,7 +16,7 @@ struct ForeignBuffer {
   std::uint64_t last_use = 0;
   std::uint32_t uses = 0;
   bool evicted = false;
-  bool refused = false;  ///< its owner did not give it when last asked, and it was not used since
+  bool refused = false;  ///< its owner refused the last eviction, and it was not used since
 };
 
 class ForeignBuffers {

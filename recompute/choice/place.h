@@ -1,4 +1,4 @@
-// Where room is looked for: one device, or all of a type. As c10::Device numbers them, without torch.
+// Where to make room: on one device, or on all of a type. As c10::Device numbers them, without torch.
 // Thread safety: a value.
 #pragma once
 
@@ -8,7 +8,7 @@ struct Place {
   int type = 0;    ///< a c10::DeviceType: 0 CPU, 1 CUDA
   int index = -1;  ///< -1: any of that type
 
-  /// What lies on that device lies here. The CPU's index may be unknown, as there is one.
+  /// True if memory of that device belongs to this place. The CPU's index may be unknown, as there is one.
   [[nodiscard]] bool covers(int device_type, int device_index) const {
     return type == device_type && (index < 0 || device_index < 0 || index == device_index);
   }

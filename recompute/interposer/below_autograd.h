@@ -5,7 +5,7 @@
 // DispatchKey::Fake, which lies below autograd and lazy bits, sees each kernel that autograd calls. There
 // primals and tangents are tensors like others.
 //
-// The key is on in the calling thread for the time of such a call alone. Thread safety: any thread.
+// The key is on in the calling thread only during such a call. Thread safety: any thread.
 #pragma once
 
 #include <ATen/core/stack.h>

@@ -1,4 +1,4 @@
-// Composite ops: they only call others, which come by themselves.
+// Composite ops: they only call other ops, which are seen.
 //
 // Thread safety: any thread.
 #pragma once
@@ -17,7 +17,7 @@ struct OpTraits;
 /// True if `op` runs no kernel of its own for what it is called with.
 bool is_composite_call(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below);
 
-/// Runs it. What it may read through pointers is brought back before.
+/// Runs it. Restores first what it may read through pointers.
 void run_composite(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
                    torch::jit::Stack* stack);
 

@@ -2,7 +2,7 @@
 //
 // The key is switched on per thread; autograd carries it to the threads that run a thread's backward pass.
 // Composites, autocast, modes and custom ops are passed on with the key left on, so that the ops they call
-// come by; all others run with it off, as one OpCall each. Registered once, never taken back: a thread may
+// are seen; all others run with it off, as one OpCall each. Registered once, never removed: a thread may
 // have the key on at any time. PyTorch excludes the key in Python's dispatch; python_dispatch.h undoes that.
 //
 // Thread safety: any thread.

@@ -17,7 +17,7 @@ using c10::TensorImpl;
 using c10::impl::PyInterpreter;
 using c10::impl::PyInterpreterVTable;
 
-// Everything goes on to PyTorch's own table; dispatch() with the interposer's key in force.
+// Everything is passed on to PyTorch's own table; dispatch() with the interposer's key in force.
 class SeeingTable final : public PyInterpreterVTable {
  public:
   explicit SeeingTable(const PyInterpreterVTable& own) : own_(own) {}

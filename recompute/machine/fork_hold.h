@@ -2,11 +2,11 @@
 // one in the child, where evicted tensors come back as ever.
 //
 // The lock may be held by a thread that waits for Python's interpreter, which the thread that forks holds:
-// that one lets others run while it waits. Where the lock is not to be had in ten seconds the child gets on
-// without the runtime: what was evicted is lost to it, all else it can use.
+// that one lets others run while it waits. If it does not get the lock in ten seconds, the child runs
+// without the runtime: it has lost what was evicted and can use everything else.
 //
-// A child runs ops again with its own number of threads: the pool of its parent is not there, and to use it
-// would wait for ever.
+// A child replays ops with its own number of threads: it has no copy of its parent's pool, and would wait
+// for that for ever.
 //
 // Thread safety: any thread.
 #pragma once

@@ -28,7 +28,7 @@ bool Machine::thrashes() const {
 
 void Machine::tick(std::size_t made) {
   // More than were made, as some of those looked at live; and the more, the more there are, so that the dead
-  // are never most of them for long. What is dead costs more memory while things are away.
+  // are never most of them for long. What is dead costs more memory while things are evicted.
   residency.bury_dead((residency.any_away() ? 2 + 2 * made : 1 + made) + book.size() / 256);
   // Counted from an iteration's first op, so that steady iterations are swept alike.
   const std::uint64_t ops = op_number - iteration_began;

@@ -1,4 +1,5 @@
-// Everything the runtime owns, behind its one lock. For the files of this folder; the door is recompute.h.
+// Everything the runtime owns, behind its one lock. For the files of this folder; the interface is
+// recompute.h.
 #pragma once
 
 #include <atomic>
@@ -39,7 +40,7 @@ struct Machine {
   std::uint64_t window_ops_ns = 0;       ///< for the thrash guard: since its window began; modelled on CUDA
   std::uint64_t window_replay_ns = 0;    ///< replay_cost_ns when the window began
   int running_ops = 0;                   ///< of all threads: calls whose ops run
-  bool joins_expected = false;           ///< no thread needs to be looked out for
+  bool joins_expected = false;           ///< no thread can run ops without having joined
   std::atomic<bool> asks_source{false};  ///< recipes name the line of Python code that made them
   std::atomic<bool> on{false};
 
@@ -47,8 +48,8 @@ struct Machine {
   void set_options(const Options& wanted);
   /// True if more was recomputed in the present window than options.thrash_limit allows.
   [[nodiscard]] bool thrashes() const;
-  /// After each op of the job's own, which made so many storages: forgets some of what is dead, and every so
-  /// many ops of an iteration sweeps; now and then a new window of the thrash guard begins.
+  /// After each op of the job's own, which made this many storages: forgets some dead storages, regularly
+  /// sweeps, and begins new windows of the thrash guard.
   void tick(std::size_t made);
 };
 

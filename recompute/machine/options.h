@@ -17,11 +17,11 @@ struct Options {
   Bytes smallest{1024};
   /// Tests: evicted CPU bytes are overwritten with NaN patterns before they are given back.
   bool poison = false;
-  /// For debugging: evictions that nobody needs.
+  /// For debugging: evictions that no budget needs.
   Forced forced;
   /// For debugging: each recipe is replayed at once, and what is restored is compared with what was evicted.
   bool verify = false;
-  /// Gets what is found out by that, several lines at a time, and whether something is wrong.
+  /// Receives the findings, several lines at a time, and whether something is wrong.
   std::function<void(const std::string&, bool wrong)> tell;
   /// Tests: what recipes of this op make has a wrong bit.
   std::string wrong_recipe;

@@ -1,4 +1,4 @@
-// Threads that nobody told: their first op makes them take part.
+// Threads that did not join: their first op makes them.
 //
 // A thread that the job starts itself has the interposer's key off, so its ops could read evicted memory. A
 // record function on every op notices such a thread before its first op runs: everything is brought back,

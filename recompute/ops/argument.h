@@ -22,7 +22,7 @@ inline bool is_list_of_tensors(const c10::IValue& value) {
   return value.isList() && (value.isTensorList() || value.isOptionalTensorList());
 }
 
-/// True if keeping the value keeps no tensor alive and nobody else can change it, once lists are copied.
+/// True if keeping the value keeps no tensor alive and no one else can change it, once lists are copied.
 inline bool is_plain(const c10::IValue& value) {
   if (value.isTensor()) return !value.toTensor().defined();
   if (value.isList()) return value.isIntList() || value.isDoubleList() || value.isBoolList();

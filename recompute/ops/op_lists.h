@@ -12,10 +12,10 @@ namespace stowage::recompute {
 
 /// Kinds of products of float32 numbers, for each of which torch has a setting that says how exact they are.
 enum class Products : std::uint8_t { kNone, kMatrix, kConvolution, kRecurrent, kAttention };
-/// Those that an op may make. By parts of names, rather more than do: a new op is told by its name, too.
+/// Those that an op may make, by parts of its name: more ops than necessary, so that new ones are included.
 Products products_of(std::string_view name);
 
-/// Makes a tensor whose content somebody outside of ops may then fill: empty, zeros, full, …
+/// Makes a tensor that code outside of ops may then fill: empty, zeros, full, …
 bool is_factory(std::string_view name);
 /// Writes the whole of its first argument without reading it: fill_, uniform_, …
 bool overwrites_self(std::string_view name);

@@ -1,8 +1,7 @@
-// What the runtime must know of an operator, found out once and looked up fast.
+// What the runtime must know of an operator, derived once and looked up fast.
 //
-// Everything comes from the operator's schema, its tags and its registrations, but for a few operators whose
-// schema does not tell the truth or whose results cannot be trusted to repeat: these are listed by name in
-// op_lists.cc.
+// Everything comes from the operator's schema, its tags and its registrations, except for a few operators
+// whose schema is wrong or whose results may not repeat: those are listed by name in op_lists.cc.
 //
 // Thread safety: every function, from any thread. Traits live for ever.
 #pragma once
@@ -25,7 +24,7 @@ struct OpTraits {
   const c10::OperatorHandle* handle = nullptr;
   std::string name;             ///< such as "aten::add.Tensor"
   std::uint64_t name_hash = 0;  ///< the same in every process
-  bool composite = false;       ///< only calls other ops, which come by themselves
+  bool composite = false;       ///< only calls other ops, which are seen
   bool trusted = false;         ///< of PyTorch's own namespace: the schema is right, no pointer is kept
   bool view = false;            ///< results share an argument's storage; no data is read
   bool random = false;          ///< may draw from a generator; `drawing` tells how

@@ -6,7 +6,8 @@
 //   iteration by it (StepLog::shape_hashes). It holds nothing in which two iterations of a job that repeats
 //   itself may differ (scalars such as a step's learning rate, strides, offsets, torch's settings) and no
 //   address, so that it is the same in every process and on every rank.
-// - The fingerprint: goes on from there over all else that a Signature holds. Signatures are told apart by it
+// - The fingerprint: continues from there over all else that a Signature holds. Signatures are told apart by
+// it
 //   alone: at each op the signature of the call is looked up, and comparing it with the one that is found,
 //   piece by piece, in memory that was last touched an iteration ago, cost more than all else. Two among a
 //   million signatures share one with a probability of about 10^-27, if its 128 bits are as good as random.

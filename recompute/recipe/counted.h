@@ -1,6 +1,6 @@
 // Counted references and recycled memory for what the runtime makes several of for each op.
 //
-// Everything of this kind is made, copied and let go of under the runtime's lock, so that neither counts nor
+// Everything of this kind is made, copied and released under the runtime's lock, so that neither counts nor
 // free lists need atomics. Memory of a dead object serves the next of its type, which is still in the cache.
 //
 // Thread safety: none; the runtime's lock guards it.

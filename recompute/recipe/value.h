@@ -2,7 +2,7 @@
 //
 // A value is one version of one storage. It is current at its home storage until an op writes there; then
 // only its recipe can bring it back. A recipe names the values that its op read, never tensors, so it keeps
-// no memory alive but its own. Values without a recipe are leaves: parameters, inputs, whatever was not seen
+// no memory alive but its own. Values without a recipe are leaves: parameters, inputs, all that was not seen
 // being made.
 //
 // Thread safety: none; the runtime's lock guards all of it, the making and the letting go included.

@@ -1,7 +1,7 @@
 // The address that evicted storages point to: a range that nobody can read or write.
 //
 // A read that no hook saw is then a fault at once, and the fault has a name: a message on standard error says
-// that an evicted tensor was touched, before whatever handled the signal before goes on. Thread safety: any
+// that an evicted tensor was touched, before the previous signal handler runs. Thread safety: any
 // thread.
 #pragma once
 

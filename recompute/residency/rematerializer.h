@@ -1,5 +1,5 @@
 // Makes evicted values again: plans which recipes to run (those of dead and evicted values on the way down to
-// what is there), runs them in order and moves the results' data into the storages that the job holds.
+// what is in memory), runs them in order and moves the results' data into the storages that the job holds.
 //
 // All outputs of an op come back together (core/residency_contract.h has the rules). Results of dead values
 // live while their plan needs them and, where other evicted values start from them too, as spares (spares.h).
@@ -27,7 +27,7 @@ class Rematerializer {
   Rematerializer(StorageBook& book, NeighbourCosts& neighbours, Spares& spares, ResidencyCounter& counter)
       : book_(book), neighbours_(neighbours), spares_(spares), counter_(counter) {}
 
-  /// Hears of each restore from now on. Null: nobody does.
+  /// Is told about each restore from now on. Null: no one is told.
   void set_watch(ContentWatch* watch) { watch_ = watch; }
   /// Brings it back if it is evicted and alive. Throws what the ops throw (out of memory, too); then each
   /// storage is evicted or resident as it was, or better.

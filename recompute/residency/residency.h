@@ -30,13 +30,13 @@ class Residency {
 
   /// Bytes of evicted CPU storages are overwritten first.
   void set_poison(bool poison) { poison_ = poison; }
-  /// Hears of each eviction and restore from now on. Null: nobody does.
+  /// Is told about each eviction and restore from now on. Null: no one is told.
   void set_watch(ContentWatch* watch) {
     watch_ = watch;
     rematerializer_.set_watch(watch);
   }
 
-  /// True if only the state of the moment speaks for eviction: alive, resident, not locked or pinned, with a
+  /// True if the present state allows eviction: alive, resident, not locked or pinned, with a
   /// recipe and data that its allocator owns. Cheap.
   [[nodiscard]] static bool may_evict(const StorageRecord& record);
   /// Evicts if may_evict() and if the value can be made again from leaves that are there. A value that cannot

@@ -1,4 +1,4 @@
-// What is evicted at present, and what evicting and bringing back has come to.
+// What is evicted now, and totals of evictions and restores.
 //
 // Thread safety: any_away() from any thread; the runtime's lock guards all else.
 #pragma once

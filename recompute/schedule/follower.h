@@ -1,8 +1,8 @@
-// Follows a schedule: does what a Schedule says before each op of an iteration, as long as the iteration is
-// the one that the schedule is for.
+// Follows a schedule: carries out a Schedule's actions before each op of an iteration, as long as the ops
+// are those that the schedule was made for.
 //
 // Ops and the buffers that they make are counted from the iteration's beginning. An op of another shape
-// than the schedule's (recipe/call_hash.h) ends the following until the next iteration; what is away then
+// than the schedule's (recipe/call_hash.h) ends the following until the next iteration; what is evicted then
 // comes back on demand.
 //
 // Thread safety: none; the runtime's lock guards it.
@@ -22,13 +22,13 @@ class Follower {
  public:
   Follower(StorageBook& book, Residency& residency) : book_(book), residency_(residency) {}
 
-  /// From the next iteration on. Requires: the schedule's actions are in order of op.
+  /// Begins with the next iteration. Requires: the schedule's actions are in order of op.
   void follow(Schedule schedule);
-  /// No longer.
+  /// Stops following.
   void leave();
   [[nodiscard]] bool follows() const { return schedule_.has_value(); }
 
-  /// Does what the schedule says. Throws what recomputation throws.
+  /// Carries out the op's actions. Throws what recomputation throws.
   void before_op(std::uint64_t shape);
   /// The present op made this buffer.
   void made(const StorageRecord& record);

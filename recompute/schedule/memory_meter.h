@@ -50,7 +50,7 @@ class MemoryMeter {
     const std::lock_guard<std::mutex> lock(mutex_);
     return heard_;
   }
-  /// For forks: what it guards is no business of others.
+  /// For forks: guards only the meter.
   std::mutex& mutex() { return mutex_; }
 
  private:

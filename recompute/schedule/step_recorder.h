@@ -1,6 +1,6 @@
 // Writes down one iteration as a StepLog: what its ops read, wrote and made, and what may be evicted.
 //
-// It sees the job alone: evictions and recomputations that go on meanwhile leave no trace. Memory that no op
+// It sees the job alone: evictions and recomputations meanwhile leave no trace. Memory that no op
 // made (an allocator reports it, MemoryMeter) is in the log as buffers that stay. Thread safety: none; the
 // runtime's lock guards it.
 #pragma once
@@ -34,7 +34,7 @@ class StepRecorder {
   /// An op begins. Its number.
   std::uint32_t begin_op(const std::string& name, std::uint64_t shape, std::uint32_t flags,
                          std::span<const Argument> arguments);
-  /// It ended: `made` are new, and whatever arguments it writes have a new value. Requires: begin_op gave
+  /// It ended: `made` are new, and the arguments that it writes have a new value. Requires: begin_op gave
   /// `op`.
   void end_op(std::uint32_t op, std::uint64_t took_ns, std::span<StorageRecord* const> made);
   /// An op that ran across its end: this iteration is no good.
@@ -45,7 +45,7 @@ class StepRecorder {
 
  private:
   struct Tracked {
-    StorageRecord* record;  ///< to be used only while the storage is alive
+    StorageRecord* record;  ///< valid only while the storage is alive
     c10::weak_intrusive_ptr<c10::StorageImpl> impl;
     std::uint64_t serial;
     std::uint64_t bytes;

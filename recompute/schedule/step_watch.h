@@ -24,7 +24,7 @@ class StepWatch {
  public:
   StepWatch(StorageBook& book, Residency& residency) : residency_(residency), follower_(book, residency) {}
 
-  /// False: nothing is asked of it at ops.
+  /// False: ops need not call it.
   [[nodiscard]] bool on() const { return recorder_ != nullptr || follower_.follows(); }
 
   /// What one call of an op has to do with it.
@@ -47,10 +47,10 @@ class StepWatch {
   std::optional<Result<StepLog>> take_log();
   Follower& follower() { return follower_; }
 
-  /// Before history is cut at an iteration's end: the log is finished, and what is away comes back where the
-  /// next iteration is recorded or follows a schedule, as far as memory allows.
+  /// Before history is cut at an iteration's end: the log is finished, and what is evicted comes back where
+  /// the next iteration is recorded or follows a schedule, as far as memory allows.
   void end_iteration();
-  /// After that.
+  /// Called after history was cut.
   void begin_iteration();
   /// The runtime is taken out: nothing is recorded or followed any more.
   void stop();

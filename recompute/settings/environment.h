@@ -1,9 +1,9 @@
 // Torch's and the processor's settings that decide which bits an op gives. A signature names those that its
-// calls run under, and they hold again while one of them runs again, whatever the job has set since.
+// calls run under, and they hold again while one of them runs again, even if the job has changed them.
 //
 // How exact float32 products are is a setting of its own for convolutions, recurrent layers and all other
-// products, on the CPU (oneDNN) and on CUDA (cuBLAS, cuDNN). An op obeys one of these at most; only that one
-// is looked at, as looking costs more than all else here. All other settings of at::Context are in
+// products, on the CPU (oneDNN) and on CUDA (cuBLAS, cuDNN). An op obeys at most one of these; only that one
+// is read, as reading it is the most expensive part. All other settings of at::Context are in
 // switches.h.
 //
 // Thread safety: as torch's own settings, which the job must not change while another thread runs ops.
@@ -30,7 +30,7 @@ struct Environment {
   /// Those that hold now for an op that obeys `obeyed`.
   static Environment present(Obeyed obeyed);
   bool operator==(const Environment&) const = default;
-  /// False: the pool's threads differ in a way that cannot be put in place again.
+  /// False: the pool's threads differ in a way that cannot be reproduced.
   [[nodiscard]] bool can_be_restored() const { return float_mode.pool != FloatMode::kMixed; }
 };
 

@@ -3,9 +3,9 @@
 //
 // The mode belongs to a thread. A thread of the pool that kernels run on has the one that the thread that
 // started the pool had then, so it may differ from the mode of the thread that runs the op. As long as no
-// thread was ever seen in another mode than the usual one the pool is not asked.
+// thread was ever seen in another mode than the usual one, the pool is not checked.
 //
-// Thread safety: any thread; each speaks of itself and of its own pool.
+// Thread safety: any thread; each sees its own mode and that of its own pool.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Memory that is a file's, mapped for this process alone: what torch.load(mmap=True), safetensors and
-// UntypedStorage.from_file give. No allocator of PyTorch's owns it, and yet nobody else writes it.
+// UntypedStorage.from_file give. No allocator of PyTorch's owns it, but no other process sees writes.
 //
 // Thread safety: pure functions, but for the system's list of mappings that they read.
 #pragma once

@@ -33,7 +33,7 @@ OnOwnStream::~OnOwnStream() {
     c10::Event made(before_->device_type());
     made.record(*own_);
     made.block(*before_);
-  } catch (const std::exception&) {  // the device failed; whatever waits next will say so
+  } catch (const std::exception&) {  // the device failed; the next wait will say so
   }
   guard.exchangeStream(*before_);
 }

@@ -1,7 +1,7 @@
 // Memory of a device is made again on the stream that it belongs to.
 //
 // What a value is made from may be freed, and reused, in the order of the stream it was made on. A
-// recomputation on another stream would read beside that order. So it runs on the value's own stream, and the
+// recomputation on another stream would ignore that order. So it runs on the value's own stream, and the
 // stream that asked for the value waits for it.
 //
 // Thread safety: for the calling thread. Throws what the device's runtime throws.
@@ -16,7 +16,7 @@
 namespace stowage::recompute {
 
 /// Its storage is used on the current stream. Memory that is used on several streams is freed and made again
-/// only by who knows how they wait for each other: such a storage is pinned.
+/// only by code that knows how they wait for each other: such a storage is pinned.
 void note_stream(StorageRecord& record);
 
 /// While it lives, the value's stream is the current one of its device.

@@ -1,4 +1,4 @@
-// A storage stays where it is while an op or a recomputation needs it.
+// Keeps a storage resident while an op or a recomputation needs it.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once

@@ -37,7 +37,7 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::uint32_t locks = 0;     ///< running ops and recomputations that need it
   std::int64_t stream = -1;    ///< the first stream that used it; -1: none yet
   bool evicted = false;
-  bool pinned = false;             ///< stays until it dies
+  bool pinned = false;             ///< resident until it dies
   bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again
   std::uint32_t loans = 0;         ///< objects that are alive through which unseen code may write it
   std::uint32_t holds = 0;         ///< calls of unseen code that reads it
@@ -48,7 +48,7 @@ struct StorageRecord : Recycled<StorageRecord> {
     const Value* value = nullptr;  ///< null: nothing is noted
     std::uint64_t digest = 0;
   };
-  std::unique_ptr<Watch> watch;  ///< somebody was told its address
+  std::unique_ptr<Watch> watch;  ///< some code got its address
 
   [[nodiscard]] bool alive() const { return !impl.expired(); }
   [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
@@ -71,7 +71,7 @@ class StorageBook {
 
   /// An op made `storage` just now: its value is `value`. Requires: the storage is not known.
   StorageRecord& add(const c10::Storage& storage, Ref<Value> value);
-  /// The storage has a new content. Requires: nothing evicted needs a leaf that was there and is not kept.
+  /// The storage has new content. Requires: nothing evicted needs the old leaf, or that is kept.
   void overwrite(StorageRecord& record, Ref<Value> value);
 
   /// Nothing evicted needs `record`'s leaves any more: it came back or died.
@@ -90,11 +90,11 @@ class StorageBook {
       if (record.locks > 0 || record.alive()) continue;
       dying(record);
       bury(record);
-      --hand_;  // another took its place
+      --hand_;  // another record took its place
     }
   }
-  /// The same with all of them, once; looking then begins anew, at the eldest, so that iterations that are
-  /// alike forget alike.
+  /// The same with all of them, once. The next bury_dead() starts at the oldest, so that equal iterations
+  /// forget the same.
   template <class Dying>
   void bury_all_dead(Dying dying) {
     hand_ = 0;
@@ -115,10 +115,10 @@ class StorageBook {
     for (const std::unique_ptr<StorageRecord>& record : records_) visit(*record);
   }
   [[nodiscard]] std::size_t size() const { return records_.size(); }
-  /// Of the storage that was seen last for the first time; 0: there was none.
+  /// Serial number of the newest storage; 0: there was none.
   [[nodiscard]] std::uint64_t last_serial() const { return serial_; }
   void clear();
-  /// A number that no walk over values had before.
+  /// A number that no earlier walk over values had.
   std::uint64_t next_stamp() { return ++stamp_; }
 
  private:
@@ -138,8 +138,8 @@ class StorageBook {
 /// True if the allocator that made the storage, or the present one, frees its data with a plain deleter: then
 /// it can be taken out and given back.
 bool owned_by_allocator(const c10::StorageImpl& storage);
-/// True if somebody may write the storage's memory without an op, as far as its owner tells: no allocator of
-/// PyTorch's, nor is it a file that was mapped for this process alone.
+/// True if code may write the storage's memory without an op, judged by its owner: neither an allocator of
+/// PyTorch's nor a file that was mapped for this process alone.
 bool is_written_unseen(const c10::StorageImpl& storage);
 
 }  // namespace stowage::recompute

@@ -1,5 +1,5 @@
-// Which draws of several threads from one generator overlap. Then nobody knows in which state the generator
-// was when an op drew, and the op cannot run again.
+// Which draws of several threads from one generator overlap. Then the generator's state at the time of a draw
+// is unknown, and the op cannot run again.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -14,7 +14,7 @@ class DrawWatch {
   /// One op that draws, from before its generator's state is read to its end.
   struct Draw {
     const void* generator = nullptr;  ///< null: the op draws nothing
-    const void* thread = nullptr;     ///< told apart by the address of a variable of the thread
+    const void* thread = nullptr;     ///< identified by the address of a variable of the thread
     bool alone = true;                ///< no other thread drew from the generator meanwhile
   };
 

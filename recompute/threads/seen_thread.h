@@ -1,5 +1,5 @@
 // Whether the interposer sees the calling thread's ops, and what PyTorch has switched off in the thread: all
-// that its dispatch keys tell.
+// that follows from its dispatch keys.
 //
 // The interposer's key is on in threads that take part, and off in the ops that it sees. PyTorch excludes
 // keys of its own in kernels and in Python's dispatch.

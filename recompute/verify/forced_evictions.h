@@ -3,7 +3,7 @@
 //
 // Every so many ops each storage is chosen with probability 1/2, by seed, op and storage. Choices are
 // numbered from 1 through the whole job, whether or not the storage can be evicted at that time: so a choice
-// has the same number whatever was evicted before it, as long as the job's ops are the same. Only those from
+// has the same number for any evictions before it, as long as the job's ops are the same. Only those from
 // FIRST to LAST are carried out.
 //
 // Thread safety: the runtime's lock guards it.

@@ -1,7 +1,8 @@
 // STOWAGE_VERIFY: what is restored has the bytes that were evicted.
 //
 // A recipe that is right when it is replayed at once may still make other bits later: where unseen code wrote
-// what it starts from, or where a version was mixed up. So a digest of each storage is kept while it is away.
+// what it starts from, or where a version was mixed up. So a digest of each storage is kept while it is
+// evicted.
 //
 // Thread safety: the runtime's lock guards it.
 #pragma once
@@ -31,7 +32,7 @@ class RestoreCheck final : public ContentWatch {
 
  private:
   Findings& findings_;
-  std::unordered_map<std::uint64_t, std::uint64_t> digests_;  ///< of what is away, by serial number
+  std::unordered_map<std::uint64_t, std::uint64_t> digests_;  ///< of what is evicted, by serial number
   std::uint64_t checked_ = 0;
 };
 

@@ -23,7 +23,7 @@ class FormerArenas {
  public:
   static constexpr std::size_t kCapacity = 16;
 
-  /// `allocator`, which hands nothing out any more, stands on `arena`; both outlive this. False, and nothing
+  /// `allocator`, which no longer hands out addresses, uses `arena`; both outlive this. False, and nothing
   /// changes: there are kCapacity already.
   [[nodiscard]] bool add(allocator::PlannedAllocator& allocator, RetirableArena& arena);
   /// The allocator in whose arena `address` lies, or null.
@@ -36,9 +36,9 @@ class FormerArenas {
     return nullptr;
   }
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
-  /// Gives back whatever no tensor lies in. Waits for the device if there is anything.
+  /// Gives back all memory that no tensor lies in. Waits for the device if there is anything.
   void shrink();
-  /// Bytes that all of them are backed with, or that the ledger counts of that, if those are fewer.
+  /// Bytes of memory behind all of them, or what the ledger counts of that, if it is less.
   [[nodiscard]] Bytes committed() const;
   /// Bytes that live in them.
   [[nodiscard]] Bytes live() const;

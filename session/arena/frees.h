@@ -1,4 +1,4 @@
-// The job's frees: at once, or once the other streams have got past that used the block (stream_uses.h).
+// The job's frees: immediate, or when other streams that used the block have passed it (stream_uses.h).
 //
 // Thread safety: every member, from any thread; takes no lock of its own.
 #pragma once
@@ -16,10 +16,10 @@ class Frees {
   /// All must outlive it.
   Frees(SessionHot& hot, DevicePort& port, ServedArena& arena) : hot_(hot), port_(port), arena_(arena) {}
 
-  /// The job frees `address`: recorder, arena and whoever watches blocks hear of it. True if it is the
+  /// The job frees `address`: recorder, arena and observers of blocks are told. True if it is the
   /// arena's.
   bool free(void* address);
-  /// Completes the frees whose streams have got past. Never blocks.
+  /// Completes the frees whose streams have passed. Never blocks.
   void complete();
   /// Completes those in the arena; waits for their streams.
   void finish();

@@ -2,7 +2,7 @@
 // that stands in the device's ledger.
 //
 // The hot path holds bare pointers to the allocator and takes no lock of the session's, so the allocator
-// object is kept for good; its memory is what counts. Requires for retire(): nothing in it is live and
+// object is kept permanently; its memory is what counts. Requires for retire(): nothing in it is live and
 // nothing will be served from it. Thread safety: as Arena's; charged() from any thread.
 #pragma once
 
@@ -71,7 +71,7 @@ class RetirableArena final : public allocator::Arena {
     charged_ = wanted;
     return true;
   }
-  /// Counts no more than `kept` bytes from now on.
+  /// From now on counts at most `kept` bytes.
   void uncharge(Bytes kept) {
     if (ledger_ == nullptr || kept >= charged_.load()) return;
     ledger_->give_arena(charged_.load() - kept);

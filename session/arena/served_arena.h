@@ -7,7 +7,7 @@
 //
 // Thread safety: exists(), owner_of(), the bytes of all arenas, settling() and allocate_settling() from any
 // thread; the rest is the conductor's. The hot
-// path has bare pointers to allocators (session_hot.h), so those are kept for good.
+// path has bare pointers to allocators (session_hot.h), so those are kept permanently.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class ServedArena {
   ServedArena(SessionHot& hot, DevicePort& port, const BudgetController& budget, Fault fault)
       : hot_(hot), port_(port), budget_(budget), fault_(fault) {}
 
-  /// There is one, whether it is served from or not.
+  /// There is an arena, in use or not.
   [[nodiscard]] bool exists() const { return hot_.owner.load(std::memory_order_acquire) != nullptr; }
   /// The allocator of the present arena, or of the last one. Requires: there was one.
   [[nodiscard]] allocator::PlannedAllocator& allocator() const { return *allocators_.back(); }
@@ -39,11 +39,11 @@ class ServedArena {
   [[nodiscard]] Bytes mapped() const { return arena_->mapped(); }
   /// Frees of its blocks, or of former arenas', wait for other streams.
   [[nodiscard]] bool awaits_frees() const { return hot_.uses.any_in_arena(); }
-  /// Memory behind some of its addresses is lacking.
+  /// Some of its addresses have no memory.
   [[nodiscard]] bool lacks_memory() const { return allocator().committed_bytes() < mapped(); }
   /// The allocator whose arena `address` lies in, former ones included, or null.
   [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
-  /// Backed by memory, and live: of all arenas.
+  /// Bytes of all arenas: backed by memory, and live.
   [[nodiscard]] Bytes committed_bytes() const;
   [[nodiscard]] Bytes live_bytes() const;
   /// Highest of arena and upstream together since the arena's peaks were reset; 0 without an arena.
@@ -60,9 +60,9 @@ class ServedArena {
   /// Hands out nothing until resume().
   void pause();
   void resume();
-  /// The plans are forgotten: not even a late caller gets an address. False: it has pinned plans.
+  /// Forgets the plans, so that a late caller gets no address either. False: it has pinned plans.
   bool shut_out();
-  /// Every allocation looks from now on whether the arena has memory for it, or none does.
+  /// Whether each allocation checks from now on that the arena has memory for it.
   void watch_memory(bool watched) { hot_.thin.store(watched, std::memory_order_relaxed); }
 
   /// The allocator that serves while the arena settles, or null.
@@ -72,17 +72,17 @@ class ServedArena {
   [[nodiscard]] bool settles() const { return settling_.load(std::memory_order_relaxed) != nullptr; }
   /// An address of `now`, which settling() gave, if the budget has room for the block.
   void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
-  /// Counts the arena as a whole. False: the budget has no room for that, and it goes on settling.
+  /// Counts the arena as a whole. False: the budget has no room for that, and it keeps settling.
   bool count_whole();
-  /// An iteration ended, and it settles still: for how many in a row.
+  /// An iteration ended while it still settles. Returns for how many in a row.
   std::uint64_t count_settling() { return ++settling_marks_; }
   [[nodiscard]] bool settled_before() const { return settling_marks_ > 0; }
-  /// It is counted bit by bit again from now on, if it is served from.
+  /// From now on it is counted block by block again, if plans are served from it.
   void settle_again();
   /// Bytes that the ledger lacks for the whole arena.
   [[nodiscard]] Bytes missing() const { return port_.ledger()->missing(mapped() - arena_->charged()); }
 
-  /// What nobody uses goes back to the device and is counted no longer; what is in use stays where it is. How
+  /// Unused memory goes back to the device and is no longer counted; used memory stays where it is. How
   /// much went. Requires: exists().
   Bytes give_up_free_parts();
   /// Gives the arena back where it is not served from; what is live in it stays. Waits for the device.

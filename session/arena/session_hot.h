@@ -40,13 +40,13 @@ class WatchBit {
 struct alignas(64) SessionHot {
   static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4, kThin = 8;
 
-  /// An allocation has to do with more than the plan.
+  /// An allocation involves more than the plan.
   [[nodiscard]] bool allocation_is_watched() const noexcept {
     return recorder.load(std::memory_order_acquire) != nullptr ||
            (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory | kThin)) != 0 ||
            uses.any_waiting();
   }
-  /// A free has to do with more than the arena.
+  /// A free involves more than the arena.
   [[nodiscard]] bool free_is_watched() const noexcept {
     return recorder.load(std::memory_order_acquire) != nullptr ||
            (watched.load(std::memory_order_relaxed) & (kForked | kHistory)) != 0 || uses.any_noted();
@@ -60,7 +60,7 @@ struct alignas(64) SessionHot {
   // Asked less often.
   WatchBit forked{watched, kForked};
   WatchBit watch_period{watched, kPeriod};  ///< no optimizer or user has marked yet
-  WatchBit history{watched, kHistory};      ///< somebody wants to hear of every block (DevicePort::on_block)
+  WatchBit history{watched, kHistory};      ///< an observer wants every block (DevicePort::on_block)
   WatchBit thin{watched, kThin};            ///< the arena lacks memory that the plan may want
   FormerArenas former;                      ///< where tensors of older plans live
 };

@@ -17,7 +17,7 @@ namespace stowage::session {
 
 class StreamUses {
  public:
-  /// The end of what `stream` had to do when its fence was recorded. A stream passes its fences in order.
+  /// The end of the work that `stream` had when its fence was recorded. A stream passes its fences in order.
   struct Fence {
     StreamId stream{0};
     std::uint64_t id = 0;

@@ -145,7 +145,7 @@ void BudgetController::believe_peak() {
   set_limit(budget_.limit_of(Bytes(own_peak_.load())));
 }
 
-// What is held, what is away and what is asked for together are what the job would hold without a budget.
+// What is held, what is evicted and what is asked for together are what the job would hold without a budget.
 void BudgetController::note_demand(Bytes bytes) noexcept {
   if (budget_.kind() != Budget::Kind::kShareOfPeak) return;
   const Bytes held = ledger_->held() + bytes;
@@ -205,7 +205,7 @@ bool BudgetController::make_room(Bytes bytes) noexcept {
   return state_.load() == State::kWatching && torch_.make_room(missing, device_);
 }
 
-// Two threads that wait for one another both go on to the error: a wait is never longer than this.
+// Two threads that wait for one another both end with the error: a wait is never longer than this.
 bool BudgetController::await_others(Bytes bytes, bool refused) noexcept {
   constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
   if (state_.load() != State::kWatching) return false;

@@ -5,8 +5,8 @@
 // iterations, which run without a limit so that the peak is known; where nobody marks iterations, the
 // allocations tell (peak_watch.h). A limit that cannot be held rises if the job asks for more than that peak.
 // The runtime sees ops from the beginning in any case, or it could not make again what it is to evict. What
-// the job holds above a limit when that is set is evicted; where it cannot be (a graph that is still there,
-// of parameters that are not what they were any more), nothing is added to it, and the limit counts from when
+// the job holds above a limit when that is set is evicted. Where that is impossible (a live graph of
+// parameters that have changed since), the job may allocate nothing more, and the limit applies as soon as
 // it is met. While a plan serves that fits, the runtime rests: it is taken out, and only the limit stays.
 //
 // Thread safety: make_room(), the questions and the report from any thread; the rest from the session's
@@ -28,7 +28,7 @@
 
 namespace stowage::session {
 
-/// What a budget has come to, for the report.
+/// Figures of a budget, for the report.
 struct BudgetFacts {
   std::string setting;  ///< "" without a budget
   Bytes limit{0};       ///< 0: not known yet, or not met yet
@@ -45,12 +45,12 @@ struct BudgetFacts {
 
 class BudgetController {
  public:
-  /// `ledger`: null where the device has none; a budget is refused there. `schedule_wait`: where a schedule
-  /// is asked for, wait so long for it.
+  /// `ledger`: null where the device has none; then a budget is refused. `schedule_wait`: where a schedule
+  /// is requested, wait that long for it.
   BudgetController(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device, Bytes device_memory,
                    std::chrono::milliseconds schedule_wait);
 
-  /// Begins to hold the budget if it can by now: once Python's guards are known. `last_call`: they were to be
+  /// Begins to hold the budget once Python's guards are known. `last_call`: they should be
   /// there by now, and without them the budget is refused with a warning.
   void begin(bool last_call);
   /// No limit from now on; evicted tensors come back. Failures are warnings.
@@ -65,38 +65,37 @@ class BudgetController {
 
   /// The schedule, for the session that plans an arena under it.
   [[nodiscard]] ScheduleController& schedule() { return schedule_; }
-  /// A budget was asked for and is not refused.
+  /// A budget was requested and not refused.
   [[nodiscard]] bool on() const { return state_.load() > State::kEnded; }
   /// Its limit is not known yet.
   [[nodiscard]] bool pending() const { return on() && !ledger_->limited(); }
   /// The runtime may be taken out at this mark: it lies between ops, no other thread is in an iteration, and
   /// nothing is evicted. True without a budget.
   [[nodiscard]] bool may_rest() const;
-  /// The last mark came between ops; those that the allocations themselves tell come inside one.
+  /// The last mark came between ops. Marks found in the allocations come inside an op.
   [[nodiscard]] bool between_ops() const { return between_ops_; }
-  /// Evicts until `bytes` more fit, or as much as is evictable. True if anything changed.
+  /// Evicts until `bytes` more fit or nothing more can be evicted. True if anything changed.
   bool make_room(Bytes bytes) noexcept;
   /// The plan of a job that fits into a share of its own peak takes `planned` bytes: that is its own peak, if
   /// it is hardly more than what was measured. True if the limit is higher now.
   bool raise_own_peak(Bytes planned);
-  /// `bytes` more do not fit, whatever was tried. Where the job asks for more than the own peak that a share
+  /// `bytes` more do not fit after all attempts. Where the job asks for more than the own peak that a share
   /// is of, that was not yet its peak: it is what the job asks for, and the limit rises with it. True if it
   /// did.
   bool follow_peak(Bytes bytes) noexcept;
-  /// The allocations alone tell that the peak so far is the job's own: a share of it is the limit from now
-  /// on.
+  /// The allocations show that the peak so far is the job's own: from now on a share of it is the limit.
   void believe_peak();
   /// Upstream refused `bytes` for want of contiguous room: evicts the cheapest neighbours in `space` that
   /// make it. True if anything was evicted.
   bool make_contiguous_room(Bytes bytes, const FreeSpace& space) noexcept;
-  /// Upstream refused `bytes`, though they might fit as they are counted: evicts so much, or what is missing.
+  /// Upstream refused `bytes`, though the ledger has room for them: evicts that much, or what is missing.
   /// True if anything was evicted.
   bool make_more_room(Bytes bytes) noexcept;
   /// `bytes` more do not fit, and nothing can be evicted: where other threads train, too, what their ops hold
   /// while they run is waited for, a tenth of a second at most. True if it fits now or anything was evicted;
   /// where upstream `refused` what might fit as it is counted, only if anything was.
   bool await_others(Bytes bytes, bool refused) noexcept;
-  /// `bytes` more do not fit, whatever was tried: the sentence for the out-of-memory error. Empty where the
+  /// `bytes` more do not fit after all attempts: the sentence for the out-of-memory error. Empty where the
   /// job will not see it.
   std::string explain(Shortage shortage);
   [[nodiscard]] BudgetFacts facts() const;
@@ -129,7 +128,7 @@ class BudgetController {
   std::uint64_t evictions_at_mark_ = 0;  ///< unplanned_evictions() at the last mark
   std::atomic<bool> soft_{false};        ///< the limit was raised so that a request fits
   bool between_ops_ = false;             ///< the last mark came between ops
-  std::atomic<bool> believed_{false};    ///< the limit is of a peak that the allocations alone told
+  std::atomic<bool> believed_{false};    ///< the limit is a share of a peak found in the allocations alone
   std::uint64_t marks_ = 0;
   ScheduleController schedule_;
   mutable std::mutex counts_mutex_;

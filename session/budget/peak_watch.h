@@ -1,7 +1,7 @@
 // Tells from the allocations alone when a job has shown its own peak: for jobs in which nobody marks
 // iterations.
 //
-// Whatever a job does again and again (requests of a server, prompts, steps without an optimizer), the bytes
+// For all that a job repeats (requests of a server, prompts, steps without an optimizer), the bytes
 // alive rise, fall and rise again, and what is left between two rises is nearly the same. After some such
 // swings of the largest kind, and some thousand allocations, the peak so far is believed. In a forward pass
 // what is left grows from layer to layer and in a backward pass it shrinks, so layers are not taken for
@@ -20,7 +20,7 @@ namespace stowage::session {
 struct PeakWatchOptions {
   std::uint64_t least_allocations = 2048;    ///< before anything is believed
   std::uint64_t swings = 8;                  ///< of the largest kind, in a row
-  std::uint64_t longest_swing = 1ull << 15;  ///< allocations; with none in so many, the search begins anew
+  std::uint64_t longest_swing = 1ull << 15;  ///< allocations; with none in so many, the search starts over
 };
 
 class PeakWatch {

@@ -101,7 +101,7 @@ void ScheduleController::take_schedule(std::uint64_t number) {
   if (!made) return;
   if (made->ok()) return follow(**made, number);
   if (state_.load() != State::kFollowing) return stay_alone(made->error().message);
-  tries_ = kMostTries;  // the one for more goes on
+  tries_ = kMostTries;  // the one for more continues
 }
 
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {

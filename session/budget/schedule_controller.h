@@ -1,7 +1,7 @@
 // Turns a budget held by rescue into one that a schedule holds, with rescue behind it.
 //
 // Once iterations evict, one of them is written down, a schedule is made of it in the background, and the
-// runtime follows that. Where rescue still has to make room, the schedule is made anew for less; where the
+// runtime follows that. Where rescue still has to make room, the schedule is made again for less; where the
 // job's ops differ for several iterations, another one is written down. After a few failures rescue stays
 // alone, which is what there was before; so it does where it recomputed less than the schedule would.
 //
@@ -36,7 +36,7 @@ struct ScheduleFacts {
   std::uint64_t iterations = 0;      ///< followed to their end
   std::uint64_t left = 0;            ///< iterations that differed from the schedule
   std::uint64_t rooms = 0;           ///< times that rescue freed something since the present schedule
-  std::uint64_t tightened = 0;       ///< schedules made anew for less
+  std::uint64_t tightened = 0;       ///< schedules made again for less
   std::string reason;                ///< why rescue is alone; "" otherwise
 };
 
@@ -51,7 +51,7 @@ class ScheduleController {
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
   void end_iteration(Bytes limit, std::uint64_t number);
-  /// Follows nothing. Afterwards it begins anew, unless rescue is alone for good.
+  /// Follows nothing. Afterwards it starts over, unless it has given up schedules.
   void stop();
   /// One is followed.
   [[nodiscard]] bool follows() const { return state_.load() == State::kFollowing; }
@@ -90,7 +90,7 @@ class ScheduleController {
   StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};
   std::uint64_t evicting_marks_ = 0;
   std::uint64_t logs_ = 0;             ///< asked for
-  std::uint64_t tries_ = 0;            ///< schedules made anew of this log
+  std::uint64_t tries_ = 0;            ///< schedules made again of this log
   std::uint64_t astray_ = 0;           ///< iterations in a row that differed
   std::uint64_t period_ = 1;           ///< marks of an iteration: two optimizers make two
   std::uint64_t marks_in_period_ = 0;  ///< since one began
@@ -99,7 +99,7 @@ class ScheduleController {
   std::uint64_t followed_ = 0;         ///< iterations of the present schedule
   std::uint64_t calm_ = 0;             ///< of these, in a row without rescue
   bool proven_ = false;                ///< it was calm for long
-  std::uint64_t fits_ = 0;             ///< schedules made anew so that the arena fits
+  std::uint64_t fits_ = 0;             ///< schedules made again so that the arena fits
   std::uint64_t rescue_replays_ = 0;   ///< ops that rescue ran again in its best iteration
   RuntimeCounters at_mark_;
   std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one

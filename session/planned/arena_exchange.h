@@ -1,7 +1,7 @@
-// The arena's exchange, where tensors outstay their places in it (outstayed_watch.h): the plan moves to a new
-// arena, and the old one keeps the segments that they lie in and nothing else. Not where these segments are
-// more than the job needs, nor under a budget, where the arena is counted as a whole and a schedule may
-// follow its addresses.
+// The arena's exchange, where tensors stay in their places past the plan's lifetime (outstayed_watch.h): the
+// plan moves to a new arena, and the old one keeps the segments that they lie in and nothing else. Not where
+// these segments are more than the job needs, nor under a budget, where the arena is counted as a whole and a
+// schedule may follow its addresses.
 //
 // Thread safety: the conductor's.
 #pragma once

@@ -25,7 +25,7 @@ class FurtherPlans {
 
   /// `first` is the only plan in use.
   void begin(const Plan& first);
-  /// Iterations are learned from anew. Not where `others_evict`: other iterations than the plan's are as
+  /// Learning starts again. Not where `others_evict`: other iterations than the plan's are as
   /// rescue makes them.
   void restart(bool others_evict);
   /// One is being made.

@@ -1,5 +1,5 @@
 // A lower placement of the plan in use: that one was taken since it is good enough, and the search for a
-// lower one goes on where it may save memory.
+// lower one continues where it may save memory.
 //
 // Thread safety: the conductor's.
 #pragma once

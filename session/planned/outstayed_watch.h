@@ -1,6 +1,7 @@
-// When tensors outstay their places in the arena: a snapshot of the weights, an average of them, optimizer
-// state that was loaded, made while a plan was followed. Whatever the plan has their places for misses them
-// in every iteration from then on. This tells when that has gone on for long enough to exchange the arena.
+// When tensors stay in their places past the plan's lifetime: a snapshot of the weights, an average of them,
+// optimizer state that was loaded, made while a plan was followed. The buffers that the plan puts in their
+// places miss in every iteration from then on. This tells when that has gone on for long enough to exchange
+// the arena.
 //
 // Thread safety: none; the conductor's.
 #pragma once
@@ -14,7 +15,7 @@ namespace stowage::session {
 class OutstayedWatch {
  public:
   static constexpr std::uint64_t kPatience = 8;         ///< iterations in a row
-  static constexpr std::uint64_t kMostPatience = 1024;  ///< after exchanges in vain; each time it doubles
+  static constexpr std::uint64_t kMostPatience = 1024;  ///< after futile exchanges; each time it doubles
 
   /// An iteration ended. `misses`: requests that found their places in use since restart(). True if it is
   /// time to exchange the arena, after which patience is longer until as many iterations in a row have no

@@ -1,7 +1,7 @@
 // What becomes of a job that follows a plan, mark by mark.
 //
 // A kind of iteration that diverges gets a plan of its own, made in the background beside the others. If
-// nothing can be learned and iterations go on diverging, the plan is left.
+// nothing can be learned and iterations keep diverging, the plan is left.
 //
 // Thread safety: the conductor's.
 #pragma once

@@ -28,7 +28,7 @@ struct ServedIteration {
 
 class ServedIterations {
  public:
-  /// All must outlive it. `recording` and `learner` hear of the marks that count.
+  /// All must outlive it. `recording` and `learner` are told about the marks that count.
   ServedIterations(DevicePort& port, ServedArena& arena, Recording& recording, Learner& learner,
                    ReservedGuard& guard)
       : port_(port), arena_(arena), recording_(recording), learner_(learner), guard_(guard) {}

@@ -54,8 +54,8 @@ std::map<Kind, std::vector<Tick>> carried_deaths(const Trace& trace, const Windo
   return deaths;
 }
 
-// Where another kind of iteration comes next, what crosses dies when that one lets go of it. What the
-// iteration itself let go of, and when, tells until when such buffers stay alive if it is this kind that
+// Where another kind of iteration comes next, what crosses dies when that one frees it. What the
+// iteration itself released, and when, tells until when such buffers stay alive if it is this kind that
 // comes next.
 void outlive_carried(std::vector<Buffer>& born, const Trace& trace, const Window& window) {
   const std::map<Kind, std::vector<Tick>> deaths = carried_deaths(trace, window);

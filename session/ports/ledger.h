@@ -39,14 +39,14 @@ class Ledger {
   /// `upstream` tells of what upstream takes and gives back, by take() and give(); null: who allocates does.
   explicit Ledger(UpstreamCap* upstream = nullptr) : upstream_cap_(upstream) {}
 
-  /// Counts bytes that are there already, whatever the limit.
+  /// Counts bytes that exist already, without a check of the limit.
   void take(Bytes bytes) noexcept { note_peaks(held_.fetch_add(bytes.value()) + bytes.value()); }
   /// Counts bytes that were there before anybody counted: a limit that they exceed is not met any more.
   void take_found(Bytes bytes) noexcept {
     take(bytes);
     if (limited() && held_.load() > limit_.load()) unmet_.store(true);
   }
-  /// Counts them if they fit. The peak hears of them with settle().
+  /// Counts them if they fit. settle() adds them to the peak.
   [[nodiscard]] bool try_take(Bytes bytes) noexcept {
     std::uint64_t held = held_.load();
     do {

@@ -15,7 +15,7 @@
 namespace stowage::session {
 
 /// Places (1) or removes (0) Python's guards, which are there as long as one more was placed than removed; 2
-/// after 1: the runtime is installed, and is to hear of memory that was lent before. 0 for success.
+/// after 1: the runtime is installed, and is told about memory that was lent before. 0 for success.
 using GuardPlacer = int (*)(int place);
 
 class RuntimeUsers {

@@ -35,7 +35,7 @@ class TorchPort {
   virtual ~TorchPort() = default;
 
   // ---- ops and optimizer steps
-  /// A session has joined the process's: whatever watches for optimizer steps begins now, if it has not yet.
+  /// A session has joined the process's: the watch for optimizer steps begins now, if it has not yet.
   virtual void watch_steps() = 0;
   /// From now on `recorder` gets the ops of `device`. `port` is the device's; it outlives the ops that are
   /// under way when unobserve_ops() is called.

@@ -23,13 +23,13 @@ namespace stowage::session {
 
 class Recording {
  public:
-  /// `hot`: where the threads of the job find the recorder that is to hear of them; null while nothing is
+  /// `hot`: where the threads of the job find the recorder that is told about them; null while nothing is
   /// written down.
   Recording(std::atomic<tracer::Recorder*>& hot, DevicePort& port, TorchPort& torch, const TraceInfo& info,
             const Settings& settings)
       : hot_(hot), port_(port), torch_(torch), info_(info), settings_(settings) {}
 
-  /// Begins anew, with a recorder that knows of no earlier buffer. `device_is_empty`: nothing is allocated on
+  /// Starts over, with a recorder that knows of no earlier buffer. `device_is_empty`: nothing is allocated on
   /// the device.
   void start(bool device_is_empty);
   /// Nothing is written down from now on. What was is kept until start().

@@ -1,7 +1,7 @@
 // Iterations that evict under a budget: when they end the recording of a job, and when it is recorded again.
 //
 // A job whose iterations evict something is not planned: what it allocates depends on what was evicted. After
-// a few such iterations recording ends, and room is made for as long as that goes on. Under a schedule
+// a few such iterations recording ends, and room is made for as long as that continues. Under a schedule
 // (budget/schedule_controller.h) what is evicted is the same in each iteration: such a job is recorded again
 // and planned, with what it makes again.
 //
@@ -27,7 +27,7 @@ class EvictionWatch {
                 SessionFacts& facts)
       : budget_(budget), port_(port), arena_(arena), recording_(recording), facts_(facts) {}
 
-  /// An iteration ended in state `now`; the budget hears of it. A verdict: while recording it evicted, so
+  /// An iteration ended in state `now`; the budget is told. A verdict: while recording it evicted, so
   /// that it is forgotten, and there is no more to this mark; kRescuing after a few of them.
   std::optional<SessionVerdict> on_mark(MarkSource source, SessionState now);
   /// After on_mark() while rescuing; kRecording: iterations are calm again.

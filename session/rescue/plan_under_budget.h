@@ -32,7 +32,7 @@ class PlanUnderBudget {
   SessionVerdict refuse(const Plan& plan);
   /// It is used from now on, all of its arena.
   void begin() { lost_ = false; }
-  /// No plan is used any more, and room is made by evicting as it comes.
+  /// No plan is used any more, and room is made by evicting on demand.
   void rescue();
   /// No plan is used any more, and the job is recorded again.
   void leave();
@@ -51,9 +51,9 @@ class PlanUnderBudget {
   SessionVerdict settle(std::uint32_t window_marks);
   /// The runtime is taken out, where it is not needed and may be.
   void rest();
-  /// A request that the plan does not know needs room. While the runtime is there the plan goes on with what
-  /// is left, and the arena is counted as a whole again when there is room; without it, nobody evicts: the
-  /// plan is lost. True if anything went. Requires: there is an arena.
+  /// A request that the plan does not know needs room. While the runtime is there the plan continues with
+  /// what is left, and the arena is counted as a whole again when there is room; without it, nobody evicts:
+  /// the plan is lost. True if anything went. Requires: there is an arena.
   bool give_up_free_parts();
 
  private:

@@ -26,9 +26,9 @@ class DeviceRoom {
   DeviceRoom(DevicePort& port, ServedArena& arena, ReservedGuard& guard)
       : port_(port), arena_(arena), guard_(guard) {}
 
-  /// Upstream's cache goes back to the device. Waits for it.
+  /// Gives upstream's cache back to the device. Waits for the device.
   void release_upstream();
-  /// What upstream could not give back the last time it may be able to by now: pages that were partly in use.
+  /// Upstream may now be able to give back what it could not the last time: pages that were partly in use.
   void try_all_again() { unreleasable_.store(0, std::memory_order_relaxed); }
   /// Without a plan: upstream, about to be asked for `bytes`, may take more than it ever had. With the pieces
   /// gone that are too small it maps no more than it must.
@@ -38,9 +38,9 @@ class DeviceRoom {
   /// cache goes, or upstream serves the request, where both together would be too much. Where neither is
   /// enough: the bytes for which give_up_idle_for() is to be called. Else 0.
   Bytes for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
-  /// Idle memory of the arena goes, as far as both together and `more` would be too much.
+  /// Frees idle memory of the arena as far as both together and `more` would be too much.
   void give_up_idle_for(Bytes more);
-  /// Upstream is about to be asked for `bytes` on `stream`, off the plan: what it caches in vain goes, then
+  /// Upstream is about to be asked for `bytes` on `stream`, off the plan: what it caches to no use goes, then
   /// idle memory of the arena.
   void for_upstream(Bytes bytes, StreamId stream);
 
@@ -59,10 +59,10 @@ class DeviceRoom {
   ServedArena& arena_;
   ReservedGuard& guard_;
   std::atomic<std::uint64_t> unreleasable_{0};  ///< bytes that upstream kept when its cache last went
-  std::atomic<std::uint64_t> arena_gaps_{0};    ///< times that idle memory of the arena made way for upstream
-  std::atomic<std::uint64_t> gaps_before_{0};   ///< the same when the last iteration ended
-  std::atomic<bool> arena_lacks_{false};        ///< since it made way, and when the last iteration ended
-  Bytes committed_before_{0};                   ///< of the arena, when the last iteration ended
+  std::atomic<std::uint64_t> arena_gaps_{0};   ///< times that idle memory of the arena was freed for upstream
+  std::atomic<std::uint64_t> gaps_before_{0};  ///< the same when the last iteration ended
+  std::atomic<bool> arena_lacks_{false};       ///< since it made way, and when the last iteration ended
+  Bytes committed_before_{0};                  ///< of the arena, when the last iteration ended
   std::uint64_t strain_ = 0;  ///< rises with iterations in which the arena made way, and falls
 };
 

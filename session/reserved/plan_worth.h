@@ -22,7 +22,7 @@ class PlanWorth {
   [[nodiscard]] SessionVerdict refuse(const Plan& plan) const;
   /// A first plan is in use.
   void begin() { guard_.begin(); }
-  /// Plans came or went: iterations are counted anew.
+  /// Plans came or went: iterations are counted again.
   void restart();
   /// An iteration ended. `clean`: every request was the plan's. kRecording: another plan may do better. kOff:
   /// none will.

@@ -60,10 +60,10 @@ class ReservedGuard {
   [[nodiscard]] bool trusts_plan() const { return from_cache_.load(std::memory_order_relaxed); }
   /// A first plan is in use.
   void begin();
-  /// Plans came beside the first, or went: iterations are counted anew. `old_tensors_are_gone`: nothing is
+  /// Plans came beside the first, or went: iterations are counted again. `old_tensors_are_gone`: nothing is
   /// left of the switch.
   void restart(bool old_tensors_are_gone = false);
-  /// Another placement of the same plan is in use: what lived before it dies first.
+  /// Another placement of the same plan is in use: earlier tensors die first.
   void settle_anew() { settled_iterations_ = 0; }
   /// An iteration that was all planned ended with `outside` bytes of tensors outside the arena.
   void note_lasting(Bytes outside);
@@ -78,7 +78,7 @@ class ReservedGuard {
 
   enum class Verdict : std::uint8_t {
     kFine,
-    kRelease,  ///< upstream's cache had better go
+    kRelease,  ///< upstream's cache should be released
     kLeave,    ///< the plan is to be left, and another one may do better
     kGiveUp    ///< the job is better off without a plan
   };

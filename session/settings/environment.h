@@ -15,8 +15,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 Environment process_environment();
 /// One of STOWAGE's own that is no setting of the library: the simulator's, the build's, the tests'.
 bool belongs_to_tools(const std::string& variable);
-/// Of `known` the name with the fewest letters to change, to put in or to leave out; empty where none is
-/// near.
+/// The name in `known` with the smallest edit distance; empty where none is near.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known);
 /// One sentence for each variable that begins with STOWAGE_ and that neither a setting nor a tool has.
 std::vector<std::string> unknown_variables(const Environment& environment);

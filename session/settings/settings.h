@@ -23,7 +23,7 @@ namespace stowage::session {
 enum class ArenaBackend : std::uint8_t { kVmm, kMalloc };
 /// Which allocators are taken over. kAuto: CUDA's where a CUDA driver is found, else the CPU's.
 enum class Devices : std::uint8_t { kAuto, kCuda, kCpu, kBoth };
-/// What is made to fail on purpose, so that tests see that the job goes on.
+/// What is made to fail on purpose, so that tests see that the job continues.
 enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena, kRecipe };
 
 struct Settings {

@@ -12,7 +12,7 @@
 
 namespace stowage::session {
 
-/// Made without arguments: everything goes on as it is.
+/// Made without arguments: everything stays as it is.
 struct [[nodiscard]] SessionVerdict {
   std::optional<SessionState> to;
   /// For kOff and kRescuing the reason in the report; empty for kRescuing: until iterations are calm again.

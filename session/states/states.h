@@ -60,7 +60,7 @@ class StateMachine {
     state_.store(to, std::memory_order_release);
     note(2, what + " (" + why + ")");
   }
-  /// In a forked child, whatever the table says. Takes no lock.
+  /// In a forked child, without a check of the table. Takes no lock.
   void force(State to) noexcept { state_.store(to, std::memory_order_relaxed); }
 
  private:

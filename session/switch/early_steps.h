@@ -1,6 +1,6 @@
-// The job's first optimizer steps, in which optimizer state is born that lives for good: let it not settle in
-// pages full of holes, nor in an arena that was planned without it (a job may reach its plan before its first
-// step).
+// The job's first optimizer steps, in which optimizer state is born that is never freed: it must not settle
+// in pages full of holes, nor in an arena that was planned without it (a job may reach its plan before its
+// first step).
 //
 // Thread safety: inside() from any thread; the rest is the conductor's.
 #pragma once

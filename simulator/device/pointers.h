@@ -15,7 +15,7 @@ namespace stowage::simulator {
 
 /// CUDA_SUCCESS where a kernel may be given `pointer`: it is null, or points to live device memory, to its
 /// end, or to memory of the host that the device reaches. Otherwise a misuse that names `user`. Null is where
-/// a tensor of no elements lies, whatever the offset.
+/// a tensor of no elements lies, for any offset.
 CUresult check_pointer(const void* pointer, const char* user);
 /// The same for all that one launch of a library is given.
 CUresult check_pointers(std::initializer_list<const void*> pointers, const char* user);

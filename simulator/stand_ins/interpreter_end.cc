@@ -2,7 +2,7 @@
 //
 // Before Python 3.14 such a thread is ended by pthread_exit() inside the destructor that asked, which aborts
 // the process. Since torch 2.12 or so the threads of the backward pass on a CUDA device do so now and then:
-// they let go of the last pass after it was reported as complete. Jobs on this device are short, and would
+// they release the last pass after it was reported as complete. Jobs on this device are short, and would
 // often end so.
 #include <dlfcn.h>
 #include <unistd.h>

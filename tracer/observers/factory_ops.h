@@ -1,6 +1,6 @@
 // Whether the calling thread is inside an op that makes a tensor of its own: filled with a number, or a copy.
 //
-// What an optimizer's step allocates there is its state, which lives for good; what arithmetic allocates,
+// What an optimizer's step allocates there is its state, which is never freed; what arithmetic allocates,
 // foreach ops too, is scratch. Heard by at::RecordFunction, and only while somebody watches: in a job's first
 // steps.
 //

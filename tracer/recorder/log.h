@@ -1,6 +1,6 @@
 // A first-in-first-out vector in chunks: elements keep their index and their place until they are forgotten,
 // and old ones are forgotten from the front. The recorder's events live in these, so that appending never
-// moves what is there.
+// moves existing entries.
 //
 // Thread safety: none; the owner locks. Invariant: begin() <= end(); every index in between is readable.
 #pragma once

@@ -92,7 +92,7 @@ void OpBook::set_duration(OpId id, std::uint64_t duration_ns) {
   if (number != kGone) ops_[number].duration_ns = duration_ns;
 }
 
-// Leaves `id` and whatever was entered after it. Returns the first buffer inside it; "none yet" when it is
+// Leaves `id` and all that was entered after it. Returns the first buffer inside it; "none yet" when it is
 // not open here.
 std::uint64_t OpBook::pop(std::uint32_t thread, OpId id) {
   std::vector<Open>& open = threads_[thread];

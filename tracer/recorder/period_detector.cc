@@ -57,7 +57,7 @@ void PeriodDetector::forget() {
   position_ = 0;
 }
 
-// Whether the tracked period goes on; if not, the search begins anew.
+// Whether the tracked period continues; if not, the search starts over.
 bool PeriodDetector::follows(const Event& event) {
   const Event& expected = history_[position_];
   if (expected.rounded == event.rounded && expected.stream == event.stream) return true;

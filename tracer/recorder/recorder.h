@@ -55,7 +55,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   void on_alloc(const void* address, Bytes bytes, Bytes rounded, StreamId stream);
-  /// The owner let go of `address`; an unknown address is one that was alive before recording began.
+  /// The owner freed `address`; an unknown address is one that was alive before recording began.
   void on_free_requested(const void* address);
   /// The memory may be used again. Called right after on_free_requested unless other streams are still using
   /// it.

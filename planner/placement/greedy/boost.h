@@ -1,7 +1,7 @@
 // Priority boosting: place by an order; what lies above the bound moves forward in the order; again.
 //
 // Why: greedy orders miss the bound by the few pieces that were placed too late. The walk keeps the best
-// draft and goes on from the last one, not from the best, so that it does not stick. It gives up when many
+// draft and continues from the last one, not from the best, so that it does not stick. It gives up when many
 // rounds in a row brought nothing. The placer is first fit, or lowest-first, which is the faster by far where
 // the instance is flat and finds other placements.
 //

@@ -37,18 +37,18 @@ bool sort_by_keys(std::vector<std::uint32_t>& order, const std::vector<std::uint
                   WorkMeter& meter);
 
 /// Places pieces one by one where they fit among those before them, and in their gaps. A piece with gaps
-/// takes the first fit whatever `fit` says. False when the meter stopped it.
+/// always takes the first fit, and ignores `fit`. False when the meter stopped it.
 bool place_in_order(const Instance& instance, std::span<const std::uint32_t> order, Fit fit, WorkMeter& meter,
                     Draft& draft);
 
-/// Always places the piece that can lie lowest on what is there; among equals the one earlier in `order`.
+/// Always places the piece that can lie lowest on what is placed; among equals the one earlier in `order`.
 /// Near O(n log n) if the instance is flat. Pieces with gaps are taken for solid ones. False when the meter
 /// stopped it.
 bool place_lowest_first(const Instance& instance, std::span<const std::uint32_t> order, WorkMeter& meter,
                         Draft& draft);
 
 /// The same on a skyline of the caller's, which it raises. Requires: draft.offsets has a place for each
-/// piece; draft.height is that of what is there.
+/// piece; draft.height is that of what is placed.
 bool place_on_skyline(const Instance& instance, std::span<const std::uint32_t> order, Skyline& skyline,
                       WorkMeter& meter, Draft& draft);
 

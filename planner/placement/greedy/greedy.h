@@ -29,7 +29,7 @@ struct GreedyOptions {
   bool online = true;        ///< best fit in order of birth, as the first answer
   bool folding = true;       ///< time cut into stretches, alike ones placed once, in large problems
   bool lowest_first = true;  ///< in both rounds
-  bool first_fit = true;     ///< in both rounds; left on, whatever is said, where nothing else can be used
+  bool first_fit = true;     ///< in both rounds; always on where nothing else can be used
   bool best_fit = true;      ///< in the first round
   /// Rounds of boosting without progress after which a member gives up; a tenth of it among obstacles, where
   /// the bound is out of reach as a rule and a round is dear.

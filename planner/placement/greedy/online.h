@@ -1,6 +1,6 @@
 // Best fit in order of birth, as a caching allocator would do it with nothing but splitting and coalescing.
 //
-// Why: O(n log n) with a small constant whatever the problem looks like, so that there is always a first
+// Why: O(n log n) with a small constant for any problem, so that there is always a first
 // answer, for a million pieces in a fraction of a second. Source: best fit of general-purpose allocators;
 // idealloc's and STAlloc's authors measure it as what planning must beat.
 //

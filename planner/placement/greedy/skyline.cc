@@ -62,7 +62,7 @@ Plateau Skyline::lowest() {
 }
 
 void Skyline::raise(const Life& span, std::uint64_t height) {
-  // What begins before the plateau lies in that part of it which goes on at the beginning of time.
+  // What begins before the plateau lies in that part of it which continues at the beginning of time.
   const std::uint32_t plateau = span.begin >= near_ ? near_ : 0;
   raise_within(plateau, span.begin, span.end, height);
   if (span.wrapped_end != 0) raise_within(0, 0, span.wrapped_end, height);

@@ -1,5 +1,5 @@
-// The skyline: the height of what is placed, over time, as plateaus. A piece goes on one that is lower than
-// its neighbours.
+// The skyline: the height of what is placed, over time, as plateaus. A piece goes on top of one that is lower
+// than its neighbours.
 //
 // Which of several such plateaus is filled first does not change what ends up where: a plateau's neighbours
 // stand still as long as it is lower than they are. So the next one is always sought beside the last one, in

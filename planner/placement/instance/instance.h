@@ -2,7 +2,7 @@
 // lifetimes as two spans, and the addresses that other classes hold as obstacles.
 //
 // Compression keeps only births and deaths, so a rank stands for a stretch of time in which nothing changes.
-// That makes the arrays dense whatever the caller's times are, and lets a span of 64-bit times fit in 8
+// That makes the arrays dense for any times of the caller, and lets a span of 64-bit times fit in 8
 // bytes.
 //
 // An item with gaps is a piece with parts: rectangles of its bytes over stretches of its life, outside of
@@ -93,10 +93,10 @@ struct Instance {
     return height;
   }
 
-  /// Height at which there is no reason to go on.
+  /// Height at which there is no reason to continue.
   [[nodiscard]] std::uint64_t low_enough() const { return std::max(bound, goal); }
 
-  /// True if the obstacles are no more than the floor, so that whatever is placed bottom-up has a closed
+  /// True if the obstacles are no more than the floor, so that a placement from the bottom up has a closed
   /// underside.
   [[nodiscard]] bool flat() const { return floor_obstacles == obstacles.size(); }
 };

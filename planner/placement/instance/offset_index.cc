@@ -18,7 +18,7 @@ TimeGrid::TimeGrid(std::uint32_t ranks) {
 template <class F>
 void TimeGrid::for_cells(std::uint32_t begin, std::uint32_t end, const F& f) const {
   for (const Level& level : levels_) {
-    const std::uint32_t first = begin >> level.shift;  // what began one cell before may go on
+    const std::uint32_t first = begin >> level.shift;  // what began one cell before may continue
     const std::uint32_t last = (end - 1) >> level.shift;
     for (std::uint32_t cell = first == 0 ? 0 : first - 1; cell <= last; ++cell) {
       if (!f(level.cells[cell])) return;

@@ -89,7 +89,7 @@ class OffsetIndex {
   void make_grid() const;
   /// Fills `met_` with what meets the life, by offset, if that is cheaper than walking the chunks.
   [[nodiscard]] bool collect(const Life& life, std::uint64_t& work) const;
-  void draw(Chunk& chunk) const;  ///< slices and top anew
+  void draw(Chunk& chunk) const;  ///< slices and top, computed again
   [[nodiscard]] std::uint64_t slices_of(std::uint32_t begin, std::uint32_t end) const;
   [[nodiscard]] std::uint64_t slices_of(const Life& life) const;
   [[nodiscard]] static bool meets(const Entry& entry, const Life& life) {

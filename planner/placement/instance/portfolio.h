@@ -29,7 +29,7 @@ struct PortfolioResult {
   std::uint64_t work = 0;  ///< of the members up to the winner, or of all if the bound was not reached
 };
 
-/// Which members go on although the limits are over: all but a stop.
+/// Which members continue although the limits are over: all but a stop.
 struct Privileged {
   std::size_t unlimited = 0;  ///< so many, from the first one on, have no work limit
   std::size_t patient = 0;    ///< so many have no deadline

@@ -2,7 +2,7 @@
 //
 // Why: every placer, the validator and the tests speak of this and of nothing else, so that each can be used
 // alone. Time is an integer axis of the caller's choice. The planner uses *allocation ordinals*
-// (planner/lifetimes.h); problems from files use whatever ticks they bring. Nothing here depends on how large
+// (planner/lifetimes.h); problems from files keep their own ticks. Nothing here depends on how large
 // or how sparse the times are.
 //
 // A problem may be cyclic: with a period P > 0 time is a circle of length P, the steady state of a job that
@@ -38,7 +38,7 @@ struct Item {
   return item.size.value() != 0 && item.birth != item.death;
 }
 
-/// Addresses that only items of one class may use, whatever lives there.
+/// Addresses that only items of one class may use at any time.
 struct Region {
   std::uint32_t stream_class = 0;
   Offset begin{0};

@@ -34,7 +34,7 @@ struct Limits {
 };
 
 /// The rank of the best-ranked member of a portfolio that reached the bound. Members ranked after it may
-/// stop: whatever they find, it wins. Members before it go on, so the winner does not depend on who ran
+/// stop: it wins over what they find. Members before it continue, so the winner does not depend on who ran
 /// first.
 using Race = std::atomic<std::uint32_t>;
 

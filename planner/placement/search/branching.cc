@@ -120,7 +120,7 @@ void Brancher::count_candidates(const Range& range) {
   });
 }
 
-/// The section of fewest ways to go on; of equals the one of least slack.
+/// The section of fewest ways to continue; of equals the one of least slack.
 std::uint32_t Brancher::fewest(const Range& range) const {
   std::pair<std::int32_t, Units> least{kGone, kGone};
   std::uint32_t best = 0;
@@ -147,7 +147,7 @@ std::uint32_t Brancher::fewest_of_first() const {
   return fewest({task.begin, task.end});
 }
 
-/// Such a task may as well lie on the floor: whatever would be below it can be moved above it.
+/// Such a task may as well lie on the floor: all that would be below it can be moved above it.
 bool Brancher::lies_below_all(std::uint32_t task, const Range& range) const {
   const Model& model = state_->model();
   const Task& it = model.tasks[task];

@@ -1,4 +1,4 @@
-// One member of the search's portfolio: a search that gives up, changes its order and begins anew.
+// One member of the search's portfolio: a search that gives up, changes its order and starts over.
 //
 // What it learnt, the failed states, it keeps. Rules and orders go round; after a cycle of all orders these
 // are disturbed at random, and after some cycles the number of nodes doubles. A member of a portfolio does

@@ -26,9 +26,9 @@ namespace stowage::planner::placement::search {
 
 /// Which section is branched on. All are lowest plateaus: nothing can slide under what is placed there.
 enum class Rule {
-  kFewest,    ///< the lowest floor; there, the fewest ways to go on
+  kFewest,    ///< the lowest floor; there, the fewest ways to continue
   kPriority,  ///< the lowest floor; there, in the life of the task that comes first in the order
-  kAnywhere,  ///< any floor lower than those beside it; there, the fewest ways to go on
+  kAnywhere,  ///< any floor lower than those beside it; there, the fewest ways to continue
 };
 
 inline constexpr std::uint32_t kRules = 3;
@@ -46,7 +46,7 @@ struct SearchOptions {
   std::uint32_t first_restart =
       0;  ///< the restarts of a portfolio are dealt out to its members: from this one
   std::uint32_t restart_stride = 1;  ///< every so many
-  bool restarts = true;              ///< give up after a number of nodes, which doubles, and begin anew
+  bool restarts = true;              ///< give up after a number of nodes, which doubles, and start over
   bool vary = true;                  ///< restarts take turns with rules, and with orders after every two
   bool noise = true;                 ///< orders are disturbed once all have had their turn
   bool memo = true;                  ///< failed states are not entered again

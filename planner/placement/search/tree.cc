@@ -17,7 +17,7 @@ Outcome Tree::run(std::uint64_t nodes, WorkMeter& meter) {
   const Range all{0, state_->model().sections};
   add_goals(all, state_->key(), kNone, kNone, options_->split);
   std::uint64_t done = state_->work() + brancher_->work();
-  std::uint32_t at = kNone;  // the frame to go on with; kNone: the next goal is to be opened
+  std::uint32_t at = kNone;  // the frame to continue with; kNone: the next goal is to be opened
   for (;;) {
     if (at == kNone) {
       if (head_ == kNone) {

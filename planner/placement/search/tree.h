@@ -21,7 +21,7 @@ class Tree {
   /// Requires: all arguments outlive the tree.
   Tree(State& state, Brancher& brancher, FailedStates& failed, const SearchOptions& options);
 
-  /// Begins anew and searches until a placement is found, none can be, `nodes` are done or the meter stops
+  /// Starts over and searches until a placement is found, none can be, `nodes` are done or the meter stops
   /// it.
   Outcome run(std::uint64_t nodes, WorkMeter& meter);
 

@@ -30,8 +30,8 @@ struct IlpBuffer {
 struct IlpProblem {
   std::vector<IlpBuffer> buffers;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> meets;  ///< pairs that share no byte
-  std::uint64_t floor = 0;     ///< bytes: the height is never less, whatever the buffers do
-  std::uint64_t capacity = 0;  ///< bytes: the height is never more
+  std::uint64_t floor = 0;                                     ///< bytes: the height is never less
+  std::uint64_t capacity = 0;                                  ///< bytes: the height is never more
 };
 
 struct IlpAnswer {
@@ -42,9 +42,9 @@ struct IlpAnswer {
   std::uint64_t steps = 0;             ///< taken
 };
 
-/// Solves it in at most `steps` steps of lp_solve (the times that it asks whether to go on: the same on every
-/// machine, a few microseconds each), looking at the limits' clock and stop token at each; their work limit
-/// is not counted. Never fails: what cannot be solved is kUnknown.
+/// Solves it in at most `steps` steps of lp_solve (the times that it asks whether to continue: the same on
+/// every machine, a few microseconds each), looking at the limits' clock and stop token at each; their work
+/// limit is not counted. Never fails: what cannot be solved is kUnknown.
 IlpAnswer solve_location_ilp(const IlpProblem& problem, const Limits& limits, std::uint64_t steps);
 
 }  // namespace stowage::planner::placement

@@ -36,7 +36,7 @@ class Model {
   [[nodiscard]] std::uint64_t replay_ns() const { return replay_ns_; }
   /// Values looked at since the beginning.
   [[nodiscard]] std::uint64_t work() const { return work_; }
-  /// The job has it, and its bytes are away.
+  /// The job has it, and its bytes are evicted.
   [[nodiscard]] bool is_evicted(std::uint32_t buffer) const {
     return evicted_[buffer] != 0 && life_[buffer] == kAlive;
   }
@@ -54,7 +54,7 @@ class Model {
 
   /// Cheap: alive, here, made by a recipe, not locked. evict() may still refuse.
   [[nodiscard]] bool may_evict(std::uint32_t buffer) const;
-  /// False, and nothing changed, if the buffer's content cannot be made again from what is there.
+  /// False, and nothing changed, if the buffer's content cannot be made again from what is in memory.
   bool evict(std::uint32_t buffer);
 
   /// Ops to run again for a buffer, in order, and how often each value is used by steps to come.
@@ -64,7 +64,7 @@ class Model {
   };
   /// Requires: is_evicted(buffer).
   [[nodiscard]] Replay plan(std::uint32_t buffer);
-  /// Most bytes held while `replay` runs; an upper bound where leaves are let go on the way.
+  /// Most bytes held while `replay` runs; an upper bound where leaves are released on the way.
   [[nodiscard]] std::uint64_t peak_of(const Replay& replay);
   /// Brings it back if it is evicted. Adds the buffers that came back to `back` unless that is null.
   void restore(std::uint32_t buffer, std::vector<std::uint32_t>* back = nullptr);

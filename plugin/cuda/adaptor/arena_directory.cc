@@ -80,7 +80,7 @@ class ListedArena final : public allocator::Arena {
     entry_->segments = arena_->segments();
     entry_->mapped.store(arena_->mapped().value(), std::memory_order_relaxed);
   }
-  /// Statistics and the memory history hear of `segment`: its memory came, or went.
+  /// Statistics and the memory history are told about `segment`: its memory came, or went.
   void tell(const allocator::Segment& segment, bool came) noexcept try {
     using Event = MemoryHistory::Event;
     const auto bytes = static_cast<std::int64_t>(segment.bytes().value());

@@ -167,7 +167,7 @@ void CudaAdaptor::yield_expandable_segments(c10::DeviceIndex index) {
   if (restore_settings()) yielded_.store(true, std::memory_order_relaxed);
 }
 
-// A job that goes on after the error (with a smaller batch, say) is another one, and has them again.
+// A job that continues after the error (with a smaller batch, say) is another one, and has them again.
 void CudaAdaptor::resume_expandable_segments() {
   if (!yielded_.exchange(false, std::memory_order_relaxed) || !active()) return;
   {

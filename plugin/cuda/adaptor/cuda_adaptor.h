@@ -64,7 +64,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   /// The session of `device`, or nullptr before its first request.
   [[nodiscard]] session::Session* session_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
-  /// What PyTorch's memory history hears of the arenas.
+  /// What PyTorch's memory history records of the arenas.
   MemoryHistory& history() { return history_; }
   /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. The C ABI's way in.
   void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);
@@ -183,7 +183,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   auto within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask);
   /// Upstream's, told to the session unless `id` is kNone. `caller`: the code that asks; null: not known.
   c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id, const void* caller);
-  /// Upstream's; no session hears of it.
+  /// Upstream's; no session is notified.
   c10::DataPtr allocate_past(std::size_t bytes);
   /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.
   void* allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller);

@@ -17,7 +17,7 @@
 namespace stowage::plugin {
 namespace {
 
-// True if somebody wants to hear of this thread's allocations: a profiler or a sanitizer of PyTorch's.
+// True if a profiler or a sanitizer of PyTorch's observes this thread's allocations.
 bool is_watched() {
   return c10::impl::GPUTrace::get_trace() != nullptr ||
          c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != nullptr;
@@ -75,7 +75,7 @@ void CudaAdaptor::tell_sessions_of_free(void* address) {
   }
 }
 
-// What was adopted came from the cache, whatever is switched on now.
+// What was adopted came from the cache, even if it is switched off now.
 void CudaAdaptor::delete_upstream(void* address) {
   tell_sessions_of_free(address);
   const c10::DeleterFnPtr native = native_deleter_.load(std::memory_order_acquire);
@@ -123,7 +123,7 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
 
 // Optimizer state and the workspaces of cuBLAS are born among activations and gradients and outlive them. In
 // upstream's pool of the default stream they would settle between those, and each would pin a page of holes
-// for good. Upstream keeps a pool for every stream handle, and the default stream has two: null and
+// permanently. Upstream keeps a pool for every stream handle, and the default stream has two: null and
 // cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
 void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
   if (id != StreamId{0}) return nullptr;

@@ -79,7 +79,7 @@ void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
 void CudaAdaptor::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool,
                                       std::function<bool(cudaStream_t)> filter) {
   forget_failed_captures(device);
-  // Before a capture begins: what is away could not come back inside it, nor is anything cached given back
+  // Before a capture begins: what is evicted could not come back inside it, nor is anything cached given back
   // then.
   recompute::Runtime::suspend();
   try {

@@ -2,7 +2,7 @@
 //
 // Native keeps its history to itself. So that planned blocks and upstream's lie in one list, in the order in
 // which things happened, this list is kept here: upstream's events come in through a trace tracker, the
-// arena's from the adaptor and its ports, and a snapshot shows it in place of upstream's. Upstream goes on
+// arena's from the adaptor and its ports, and a snapshot shows it in place of upstream's. Upstream continues
 // keeping its own, which is what a job has after Stowage is uninstalled. Which contexts are gathered, what
 // skip_actions, max_entries and clear_history mean: as in native (c10/cuda/CUDACachingAllocator.cpp,
 // record_trace).

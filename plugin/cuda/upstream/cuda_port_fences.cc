@@ -38,7 +38,7 @@ bool CudaPort::fence_passed(std::uint64_t id) {
   }
   const cudaError_t status = cudaEventQuery(fence.event);
   if (status != cudaSuccess) {
-    // Not ready, or a failure of the job's that the job will hear of itself. Either way not passed.
+    // Not ready, or a failure of the job's that the job will notice itself. Either way not passed.
     if (status == cudaErrorNotReady) static_cast<void>(cudaGetLastError());
     return false;
   }
@@ -55,7 +55,7 @@ void CudaPort::wait_for_fence(std::uint64_t id) {
     const auto found = fences_.find(id);
     if (found != fences_.end()) event = found->second.event;
   }
-  // The event may be pooled and recorded anew meanwhile: then more is waited for, which does no harm.
+  // The event may be pooled and recorded again meanwhile: then more is waited for, which does no harm.
   if (event != nullptr && cudaEventSynchronize(event) != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
 

@@ -61,8 +61,8 @@ class UpstreamLimit final : public session::UpstreamCap {
   LowPoint low_point_;
 };
 
-/// While one lives, out-of-memory errors of the calling thread are not the end yet: observers do not hear of
-/// them.
+/// While one lives, out-of-memory errors of the calling thread are not the end yet: observers are not told
+/// about them.
 class NotTheEnd {
  public:
   NotTheEnd() { ++depth(); }

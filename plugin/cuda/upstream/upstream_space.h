@@ -2,7 +2,7 @@
 // stream, and the blocks of them that are free.
 //
 // Why: upstream takes no more from the device than the budget leaves, so what it can give is one of its
-// blocks. Freeing neighbours makes one that is large enough for less than freeing whatever is cheapest does.
+// blocks. Freeing neighbours makes one that is large enough for less than freeing the cheapest blocks does.
 //
 // Thread safety: any thread; takes upstream's lock.
 #pragma once

@@ -15,7 +15,7 @@ namespace stowage::simulator {
 
 class Contents {
  public:
-  /// [address, address + bytes) now holds known bytes; whatever was known of parts of it is forgotten.
+  /// [address, address + bytes) now holds known bytes; what was known of parts of it is forgotten.
   void remember(std::uintptr_t address, std::uint64_t bytes);
   void forget(std::uintptr_t address, std::uint64_t bytes);
   /// True when exactly this range was remembered and nothing was written into it since.

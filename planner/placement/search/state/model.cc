@@ -32,7 +32,7 @@ Life mirrored(const Life& life, std::uint32_t ranks) {
   return {ranks - life.wrapped_end, ranks, ranks - life.begin};
 }
 
-/// By rank: the section that begins there or goes on there. A section ends with the first death after a
+/// By rank: the section that begins or continues there. A section ends with the first death after a
 /// birth.
 class Sections {
  public:
