@@ -1,4 +1,4 @@
-// The door of schedules: one iteration is written down, a scheduler makes a schedule of it, and the
+// The interface for schedules: one iteration is logged, a scheduler makes a schedule from it, and the
 // runtime follows that schedule.
 //
 //   Planned::record_next();
@@ -6,7 +6,7 @@
 //   auto log = Planned::take_log();
 //   Planned::follow(schedule made from it);   // from the next end_iteration() on
 //
-// What a schedule does not foresee is as without one: what an op reads comes back before it, and an
+// Anything that a schedule does not cover is as without one: what an op reads is restored before it, and an
 // allocation that finds no room may still call Runtime::make_room().
 //
 // Thread safety: every function, from any thread. Requires: Runtime is installed.
@@ -23,14 +23,14 @@ namespace stowage::recompute {
 
 class Planned {
  public:
-  /// The iteration that begins with the next Runtime::end_iteration() is written down.
+  /// Logs the iteration that begins with the next Runtime::end_iteration().
   static void record_next();
   /// The log of the latest recorded iteration, once. Error: kUnplannable if it cannot be planned from.
   static std::optional<Result<StepLog>> take_log();
 
   /// Follows `schedule` from the next iteration on. Error: kInvalidPlan if its actions are out of order.
   static Status follow(Schedule schedule);
-  /// No more.
+  /// Stops following.
   static void leave();
   static FollowCounters counts();
 

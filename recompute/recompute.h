@@ -1,8 +1,8 @@
-// Evict and recompute: the front door of this folder for whoever conducts it.
+// Evict and recompute: the interface of this folder for the session.
 //
 // While it is installed, every ATen op of the threads that take part goes through an interposer. It keeps,
 // for each value (storage, version) whose re-creation is legal, the recipe that made it; evicts values when
-// somebody needs their bytes; and brings back, before an op runs, all that the op reads. What it cannot be
+// their bytes are needed; and restores, before an op runs, all that the op reads. What it cannot be
 // certain about stays resident.
 //
 // Thread safety: every function, from any thread, except where it says otherwise. All state is behind one
@@ -38,7 +38,7 @@ class Runtime {
   /// Puts the interposer in place and makes the calling thread take part; threads that autograd runs for it
   /// follow. Another thread takes part once it calls join(), or from its first op on (see expect_joins).
   /// Installing again replaces the options. Error:
-  /// kUnsupported where the guard range cannot be reserved or somebody else holds the dispatch key.
+  /// kUnsupported where the guard range cannot be reserved or other code has taken the dispatch key.
   static Status install(const Options& options);
   /// Brings everything back, forgets all recipes and takes the interposer out. Must not race with ops of
   /// other threads that began while installed. Throws what recomputation throws (out of memory); then all is
@@ -47,9 +47,9 @@ class Runtime {
   static bool installed() noexcept;
   /// The calling thread takes part from now on. No effect while not installed.
   static void join() noexcept;
-  /// True: every other thread that may run ops calls join() before its first, as Python's guards see to, and
-  /// none is looked out for. False, as at first: another thread's first op is noticed, for which everything
-  /// is brought back; looking out costs each op about a microsecond.
+  /// True: every other thread that may run ops calls join() before its first, as Python's guards ensure, and
+  /// ops are not watched. False, the default: another thread's first op is noticed, for which everything is
+  /// restored; watching costs each op about a microsecond.
   static void expect_joins(bool all_join);
 
   /// An allocation of `bytes` on a device (c10::DeviceType as a number: 0 CPU, 1 CUDA; which of them, or -1
@@ -83,7 +83,7 @@ class Runtime {
   /// `storage` comes back and stays until let_go() was called as often: unseen code reads it meanwhile.
   static void hold(c10::StorageImpl* storage);
   static void let_go(c10::StorageImpl* storage);
-  /// Somebody was told where `storage` lies: it comes back and stays until it dies. Unseen code may write it
+  /// Some code got the address of `storage`: it is restored and stays until it dies. Unseen code may write it
   /// until the next op reads it. On the CPU a later write is found when the bytes are used again, and is an
   /// error if something that is evicted needs those from before; elsewhere this is expose().
   static void tell_address(c10::StorageImpl* storage);

@@ -1,4 +1,4 @@
-// How a tensor shows its storage's memory. Asked of each tensor at each op: most can be told by their keys.
+// How a tensor shows its storage's memory. Called for each tensor of each op: their keys decide most cases.
 //
 // Tensors of other kinds answer for sizes, layout or device with code of their own, which may fail (nested
 // ones have no sizes) or run Python, which must not happen under the runtime's lock. So these are asked of
@@ -34,7 +34,7 @@ inline bool is_ordinary(const at::TensorBase& tensor) {
   return tensor.key_set() == kOnCpu || tensor.key_set() == kOnCuda;
 }
 
-/// Wrappers of PyTorch's transforms: what they say of memory is not theirs.
+/// Wrappers of PyTorch's transforms: what they report of memory belongs to other tensors.
 inline constexpr c10::DispatchKeySet kWrappers({c10::DispatchKey::Functionalize,
                                                 c10::DispatchKey::FuncTorchGradWrapper,
                                                 c10::DispatchKey::FuncTorchBatched});
@@ -48,7 +48,7 @@ bool has_names(const Tensor& tensor) {
 
 }  // namespace internal
 
-/// It is of PyTorch's own dense kind: all that it answers is its own, at once.
+/// It is one of PyTorch's dense tensors: all queries are cheap and run no foreign code.
 inline bool is_dense(const at::TensorBase& tensor) {
   return internal::is_ordinary(tensor) || (typeid(*tensor.unsafeGetTensorImpl()) == typeid(c10::TensorImpl) &&
                                            !tensor.key_set().has_any(c10::python_ks));
@@ -77,7 +77,7 @@ inline bool shows_plain_memory(const at::TensorBase& tensor) {
          (has_plain_memory(tensor) && !internal::has_names(tensor) && !tensor.is_inference());
 }
 
-/// It shows every byte of its storage once. Requires: has_plain_memory().
+/// It covers every byte of its storage exactly once. Requires: has_plain_memory().
 inline bool shows_all(const at::TensorBase& tensor) {
   return tensor.is_non_overlapping_and_dense() && tensor.storage_offset() == 0 &&
          static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();

@@ -1,4 +1,4 @@
-// What a tensor has besides the storage that it shows: memory that a kernel takes out of it without an op.
+// The storages of a tensor besides its own: memory that a kernel reads from it without an op.
 //
 // Sparse tensors hold indices and values; nested ones their sizes, strides and offsets; quantised ones scales
 // and zero points; a dual one (forward-mode AD) its tangent, which autograd alone reads.

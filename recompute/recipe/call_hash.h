@@ -1,17 +1,16 @@
 // The hash of a call of an op: its shape, and the fingerprint of its signature.
 //
-// It is one hash that is taken in two steps, since two ask for it, of whom one comes earlier and must not see
-// all:
+// It is one hash, computed in two steps for two users, of which the first needs it earlier and must not
+// include everything:
 // - The shape: the operator's name, and the types and sizes of its tensors. A schedule knows the ops of its
 //   iteration by it (StepLog::shape_hashes). It holds nothing in which two iterations of a job that repeats
 //   itself may differ (scalars such as a step's learning rate, strides, offsets, torch's settings) and no
 //   address, so that it is the same in every process and on every rank.
-// - The fingerprint: continues from there over all else that a Signature holds. Signatures are told apart by
-// it
-//   alone: at each op the signature of the call is looked up, and comparing it with the one that is found,
-//   piece by piece, in memory that was last touched an iteration ago, cost more than all else. Two among a
-//   million signatures share one with a probability of about 10^-27, if its 128 bits are as good as random.
-//   It holds addresses (of the op's traits, of generators), so it means nothing in another process.
+// - The fingerprint: adds all else that a Signature holds. Only fingerprints tell signatures apart: at each
+//   op the call's signature is looked up, and a comparison piece by piece, in memory last touched an
+//   iteration ago, cost more than all else. Two among a million signatures share a fingerprint with a
+//   probability of about 10^-27, if its 128 bits are as good as random. It holds addresses (of the op's
+//   traits, of generators), so it means nothing in another process.
 //
 // Thread safety: pure.
 #pragma once
@@ -55,7 +54,7 @@ class HashChains {
 
 class CallHash {
  public:
-  /// The first step. Any call: of tensors that are not dense only their keys and types count.
+  /// The first step, for any call. Of tensors that are not dense only keys and types count.
   CallHash(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments);
 
   [[nodiscard]] std::uint64_t shape() const { return chains_.value().low; }

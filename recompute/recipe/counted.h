@@ -1,4 +1,4 @@
-// Counted references and recycled memory for what the runtime makes several of for each op.
+// Counted references and recycled memory for objects that the runtime makes for each op.
 //
 // Everything of this kind is made, copied and released under the runtime's lock, so that neither counts nor
 // free lists need atomics. Memory of a dead object serves the next of its type, which is still in the cache.
@@ -70,7 +70,7 @@ class Ref {
   T& operator*() const { return *object_; }
   T* operator->() const { return object_; }
   explicit operator bool() const { return object_ != nullptr; }
-  /// True if nobody else refers to it.
+  /// True if this is the only reference.
   [[nodiscard]] bool alone() const { return object_ != nullptr && object_->references_ == 1; }
   friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
 

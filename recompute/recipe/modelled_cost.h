@@ -1,8 +1,8 @@
-// What an op on a CUDA device costs, by its sizes alone.
+// What an op on a CUDA device costs, computed from its sizes alone.
 //
-// Host time says nothing of a kernel, and a measured time would differ from rank to rank: with these figures
-// all choose the same evictions, in every iteration. The model: a launch, the bytes read and written at the
-// speed of memory, and the arithmetic of matrix products, convolutions and attention at the speed of a
+// Host time does not measure a kernel, and a measured time would differ between ranks: with these figures
+// all ranks choose the same evictions, in every iteration. The model: a launch, the bytes read and written at
+// the speed of memory, and the arithmetic of matrix products, convolutions and attention at the speed of a
 // device. It is rough in absolute terms; only the order of ops matters. Thread safety: a pure function.
 #pragma once
 

@@ -70,8 +70,7 @@ struct Signature : Counted<Signature> {
 
   [[nodiscard]] Obeyed obeyed() const;
 
-  /// Takes in that a call took `ns` and made storages of `made_bytes`. After a few calls nothing changes any
-  /// more.
+  /// Notes that a call took `ns` and made storages of `made_bytes`. After a few calls the cost stays fixed.
   void note_cost(std::uint64_t ns, std::uint64_t made_bytes);
   /// Time of a call: measured, in steps of about a fifth, or modelled; 0 before the first.
   [[nodiscard]] std::uint64_t cost_ns() const { return cost_ns_; }

@@ -1,13 +1,13 @@
-// Values and recipes: what can be made again, and how.
+// Values and recipes: what can be recomputed, and how.
 //
 // A value is one version of one storage. It is current at its home storage until an op writes there; then
 // only its recipe can bring it back. A recipe names the values that its op read, never tensors, so it keeps
 // no memory alive but its own. Values without a recipe are leaves: parameters, inputs, all that was not seen
 // being made.
 //
-// Thread safety: none; the runtime's lock guards all of it, the making and the letting go included.
-// Invariants: a value with a home is its home's current one; a
-// recipe's output names a value just as long as that value names the recipe.
+// Thread safety: none; the runtime's lock guards all of it, creation and release included.
+// Invariants: a value with a home is its home's current one; a recipe's output names a value exactly as long
+// as that value names the recipe.
 #pragma once
 
 #include <c10/core/Storage.h>
@@ -39,7 +39,7 @@ struct Value : Counted<Value> {
   StorageRecord* home = nullptr;         ///< where it is the current version; null once overwritten or freed
   Ref<Recipe> recipe;                    ///< null: a leaf
   c10::Storage anchor;                   ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
-  std::uint64_t stamp = 0;               ///< of the latest walk that came by
+  std::uint64_t stamp = 0;               ///< of the latest walk that visited it
   std::uint32_t anchors = 0;             ///< evicted storages that need this leaf
   std::uint32_t depth = 0;               ///< ops on the longest way from a leaf
   std::uint32_t output = 0;              ///< which of its recipe's
@@ -61,7 +61,7 @@ struct Input {
 
 /// Where an output appears: in a written argument, or in a result (element of a list, or -1).
 struct Output {
-  Value* value = nullptr;  ///< null once nobody wants it
+  Value* value = nullptr;  ///< null once it is not needed
   std::uint64_t storage_bytes = 0;
   std::uint32_t index = 0;  ///< of the tensor in the recipe if written, else of the result
   std::int32_t element = -1;

@@ -1,4 +1,4 @@
-// The way down from values through what their recipes start from.
+// Walks from values down to what their recipes start from.
 //
 // Thread safety: none; the runtime's lock guards recipes.
 #pragma once
@@ -10,8 +10,8 @@
 namespace stowage::recompute {
 
 /// From each of `waiting`, which have recipes, down to the values with recipes that these start from, and on
-/// from those that `enter` says true of. `enter(Value&)` is asked at each arrival, so it tells who was there
-/// already (by a stamp of StorageBook::next_stamp()). Leaves `waiting` empty.
+/// from those for which `enter` returns true. `enter(Value&)` is called at each arrival, so it must detect
+/// visited values (by a stamp of StorageBook::next_stamp()). Leaves `waiting` empty.
 template <class Enter>
 void walk_down(std::vector<Value*>& waiting, const Enter& enter) {
   while (!waiting.empty()) {

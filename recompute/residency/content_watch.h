@@ -1,4 +1,4 @@
-// Who wants to know of each storage that is evicted or restored, for debugging.
+// Observer of each storage that is evicted or restored, for debugging.
 //
 // Thread safety: called with the runtime's lock held.
 #pragma once

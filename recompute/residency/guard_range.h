@@ -1,7 +1,7 @@
-// The address that evicted storages point to: a range that nobody can read or write.
+// The address that evicted storages point to: a range that cannot be read or written.
 //
-// A read that no hook saw is then a fault at once, and the fault has a name: a message on standard error says
-// that an evicted tensor was touched, before the previous signal handler runs. Thread safety: any
+// A read that no hook saw then faults immediately, and a message on standard error explains the fault: it
+// says that an evicted tensor was touched, before the previous signal handler runs. Thread safety: any
 // thread.
 #pragma once
 

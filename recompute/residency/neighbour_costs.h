@@ -1,5 +1,5 @@
-// What it costs to bring a value back together with all its neighbours that are not there either: the sets of
-// neighbours.h, over the values of a book.
+// What it costs to restore a value together with all its evicted neighbours: the sets of neighbours.h, over
+// the values of a book.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -13,13 +13,13 @@ class NeighbourCosts {
  public:
   explicit NeighbourCosts(StorageBook& book) : book_(book) {}
 
-  /// `value`, which has a recipe, is about to be away: its set takes in those of the absent values next to
-  /// it.
+  /// `value`, which has a recipe, is about to be evicted: its set joins those of the evicted or dead values
+  /// next to it.
   void join(Value& value);
-  /// `value` is there again: its cost is taken off its set, if it is in one.
+  /// `value` is in memory again: its cost is subtracted from its set, if it is in one.
   void leave(Value& value);
 
-  /// The set that `value` is in, or -1 if it is there or nobody joined it yet.
+  /// The set that `value` is in, or -1 if it is in memory or was not joined yet.
   [[nodiscard]] NeighbourSets::Id set_of(const Value& value) const {
     return value.cost_generation == sets_.generation() ? value.cost_set : -1;
   }

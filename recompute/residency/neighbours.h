@@ -1,4 +1,4 @@
-// What it costs to bring a value back together with all its neighbours that are not there either, in almost
+// What it costs to restore a value together with all its neighbours that are not in memory either, in almost
 // constant time: DTR's h_eq (Kirisame et al. 2021, "Dynamic Tensor Rematerialization", section 4.1).
 //
 // Values that are not materialised and stand next to each other in the op graph form sets; a set knows the

@@ -3,7 +3,7 @@
 // Evicting moves the data out of the StorageImpl and frees it through its allocator; the storage then points
 // into the guard range. What that may count on is in core/residency_contract.h. Restoring (rematerializer.h)
 // moves data that was made again into the same StorageImpl. Tensors, views, version counters and saved
-// tensors see nothing of it.
+// tensors do not change.
 //
 // Thread safety: none; the runtime's lock guards it. An allocation made here may call back into evict() of
 // other storages; never of those that are locked. Invariants: an evicted storage's leaves are anchored;
@@ -46,8 +46,8 @@ class Residency {
   void restore(StorageRecord& record) { rematerializer_.restore(record); }
   void restore_all();
   /// Before the content of `record` changes: brings back what starts from it or, where that takes less
-  /// memory, keeps a copy of the content until nobody needs it. `as_planned`: a copy only if there is no room
-  /// for what starts from it. Throws what recomputation throws; then nothing may be written.
+  /// memory, keeps a copy of the content until it is not needed. `as_planned`: a copy only if there is no
+  /// room for what starts from it. Throws what recomputation throws; then nothing may be written.
   void before_write(StorageRecord& record, bool as_planned);
   /// Brings back what is evicted and starts from the present content of `record`.
   void restore_dependents(StorageRecord& record);

@@ -27,12 +27,12 @@ class ResidencyCounter {
     counts_.evicted_total += bytes;
     set_evicted_bytes(counts_.evicted_bytes + bytes);
   }
-  /// One that was away is there again.
+  /// One that was evicted is restored.
   void came_back(std::uint64_t bytes) {
     ++counts_.restores;
     set_evicted_bytes(counts_.evicted_bytes - bytes);
   }
-  /// One died while it was away.
+  /// One died while it was evicted.
   void died(std::uint64_t bytes) { set_evicted_bytes(counts_.evicted_bytes - bytes); }
   /// An op ran again in `host_ns`, which counts as `cost_ns`.
   void replayed(std::uint64_t host_ns, std::uint64_t cost_ns) {

@@ -1,7 +1,7 @@
 // Spares: dead values that a recomputation made on its way and that stay, since other evicted values start
-// from them, until one of these came back or somebody needs their bytes more.
+// from them, until one of these is restored or their bytes are needed.
 //
-// Only on the CPU: on a device values of several streams may start from one, and nobody would wait for whom.
+// Only on the CPU: on a device values of several streams may start from one, without synchronisation.
 // Thread safety: none; the runtime's lock guards it. Invariants: a spare is kept and anchored, and has no
 // home.
 #pragma once
@@ -26,10 +26,10 @@ class Spares {
     std::uint64_t last_use = 0;  ///< of the evicted value that is wanted first: number of the op
     std::uint64_t bytes = 0;
   };
-  /// Dead values that evicted ones start from, and the last use of whoever of those is wanted first.
+  /// Dead values that evicted ones start from, and the last use of the one of those that is wanted first.
   using Wanted = std::unordered_map<const Value*, std::uint64_t>;
 
-  /// False: no more are kept, so that what is held is what a schedule foresees.
+  /// False: no more are kept, so that memory use is what a schedule predicts.
   void keep_more(bool keep) { keeps_more_ = keep; }
   /// Of the values that a plan makes, whose recipes have the stamp `planned`: those that are worth keeping.
   /// None where no more are kept.

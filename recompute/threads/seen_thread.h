@@ -31,7 +31,7 @@ bool called_by_kernel();
 /// True where PyTorch has switched autograd off, forward mode too, as in kernels and in Python's dispatch.
 bool autograd_is_off();
 
-/// There was a dual tensor (forward-mode AD) in the process; from then on calls are asked for them.
+/// A dual tensor (forward-mode AD) exists or existed in the process; from then on calls are checked for them.
 inline std::atomic<bool> any_duals{false};
 /// True in a kernel that is seen, with autograd above it: its arguments are what they seem.
 bool is_seen_kernel();

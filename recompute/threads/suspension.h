@@ -18,7 +18,7 @@ class UnseenOpRuns {
   ~UnseenOpRuns();
 };
 
-/// Begins or ends a time in which nothing is evicted, in any thread. They nest; an end too many does nothing.
+/// Begins or ends a period in which nothing is evicted, in any thread. They nest; an extra end does nothing.
 void begin_suspension() noexcept;
 void end_suspension() noexcept;
 bool suspended() noexcept;

@@ -1,11 +1,11 @@
-// Tells from the allocations alone when a job has shown its own peak: for jobs in which nobody marks
-// iterations.
+// Finds from the allocations alone when a job has reached its own peak, for jobs whose iterations are not
+// marked.
 //
 // For all that a job repeats (requests of a server, prompts, steps without an optimizer), the bytes
 // alive rise, fall and rise again, and what is left between two rises is nearly the same. After some such
-// swings of the largest kind, and some thousand allocations, the peak so far is believed. In a forward pass
-// what is left grows from layer to layer and in a backward pass it shrinks, so layers are not taken for
-// swings.
+// swings of the largest kind, and some thousand allocations, the peak so far is taken as the job's. In a
+// forward pass what is left grows from layer to layer and in a backward pass it shrinks, so layers are not
+// taken for swings.
 //
 // Thread safety: every member may be called from any thread (one mutex inside).
 #pragma once
@@ -18,7 +18,7 @@
 namespace stowage::session {
 
 struct PeakWatchOptions {
-  std::uint64_t least_allocations = 2048;    ///< before anything is believed
+  std::uint64_t least_allocations = 2048;    ///< before any peak is accepted
   std::uint64_t swings = 8;                  ///< of the largest kind, in a row
   std::uint64_t longest_swing = 1ull << 15;  ///< allocations; with none in so many, the search starts over
 };
@@ -27,7 +27,7 @@ class PeakWatch {
  public:
   explicit PeakWatch(PeakWatchOptions options = {}) : options_(options) {}
 
-  /// To be asked at each allocation; `live`: bytes alive then. True if the peak so far is to be believed.
+  /// Call at each allocation; `live`: bytes alive then. True if the peak so far is the job's own.
   bool on_alloc(Bytes live);
 
  private:

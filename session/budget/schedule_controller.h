@@ -1,9 +1,9 @@
 // Turns a budget held by rescue into one that a schedule holds, with rescue behind it.
 //
-// Once iterations evict, one of them is written down, a schedule is made of it in the background, and the
-// runtime follows that. Where rescue still has to make room, the schedule is made again for less; where the
-// job's ops differ for several iterations, another one is written down. After a few failures rescue stays
-// alone, which is what there was before; so it does where it recomputed less than the schedule would.
+// Once iterations evict, one of them is logged, a schedule is made from it in the background, and the runtime
+// follows that. Where rescue still has to make room, the schedule is made again for less; where the
+// job's ops differ for several iterations, another one is logged. After a few failures, or if rescue
+// recomputes less than the schedule would, only rescue is used.
 //
 // What is allocated under a schedule is the same in each iteration, so that an arena can be planned for it.
 // While there is such a plan, hold() keeps the schedule as it is; where the arena does not fit, tighten() has
@@ -37,13 +37,13 @@ struct ScheduleFacts {
   std::uint64_t left = 0;            ///< iterations that differed from the schedule
   std::uint64_t rooms = 0;           ///< times that rescue freed something since the present schedule
   std::uint64_t tightened = 0;       ///< schedules made again for less
-  std::string reason;                ///< why rescue is alone; "" otherwise
+  std::string reason;                ///< why only rescue is used; "" otherwise
 };
 
 class ScheduleController {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
-  /// `wait`: where a schedule is asked for, wait so long for it.
+  /// `wait`: how long to wait for a schedule that was requested.
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait) : torch_(torch), wait_(wait) {}
   /// With another maker of schedules, for tests.
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
@@ -61,8 +61,7 @@ class ScheduleController {
   [[nodiscard]] bool has_arena() const { return follows() && has_arena_; }
   /// True: it stays as it is, as long as the job's ops are those of the schedule.
   void hold(bool held) { held_ = held; }
-  /// What the arena takes is `excess` bytes too much: makes a schedule for so much less. False: there will be
-  /// none.
+  /// The arena takes `excess` bytes too much: makes a schedule for that much less. False: there will be none.
   bool tighten(Bytes excess, Bytes limit);
   [[nodiscard]] ScheduleFacts facts() const;
 
@@ -83,7 +82,7 @@ class ScheduleController {
   const std::chrono::milliseconds wait_;
   planner::schedule::BackgroundScheduler scheduler_;
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made of it
-  Bytes budget_{0};                     ///< of the schedule that was asked for last
+  Bytes budget_{0};                     ///< of the schedule that was requested last
   bool asked_now_ = false;              ///< at the last mark
   bool held_ = false;
   bool has_arena_ = false;  ///< under the present schedule

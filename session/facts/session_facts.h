@@ -1,4 +1,4 @@
-// What a session remembers of itself for its report, and of the job's need for memory without a plan.
+// What a session knows for its report, and of the job's need for memory without a plan.
 //
 // Thread safety: any thread; one mutex, never held while anything else is called.
 #pragma once
@@ -41,7 +41,7 @@ class SessionFacts {
   void give_reason(const std::string& reason);
   [[nodiscard]] bool has_reason() const;
 
-  /// What upstream held by now, no plan being followed; `dropped`: events that the recorder had no room for.
+  /// What upstream has held while no plan was followed; `dropped`: events that the recorder had no room for.
   void note_before(const UpstreamUse& use, std::uint64_t dropped);
   void note_peak_before(Bytes peak_live);
   /// Expandable segments alone would have reserved `modelled` for what was recorded. What recording reserved
@@ -57,7 +57,7 @@ class SessionFacts {
   /// A plan is in use: beside the others, or where it is the `first`, instead of them.
   void add_plan(const Plan& plan, bool first);
   void forget_plans();
-  /// The plans were left: how many times that happened by now.
+  /// The plans were left. Returns how many times so far.
   std::uint64_t count_replan();
 
  private:

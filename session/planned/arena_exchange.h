@@ -29,7 +29,7 @@ class ArenaExchange {
 
   /// A first plan is in use.
   void begin() { reserved_clean_ = Bytes(0); }
-  /// The arena or its plans are others.
+  /// The arena or its plans have changed.
   void restart() { outstayed_.restart(); }
 
   enum class Outcome : std::uint8_t {
@@ -54,7 +54,7 @@ class ArenaExchange {
   DeviceRoom& room_;
   OutstayedWatch outstayed_;
   Bytes reserved_clean_{0};  ///< by arena and upstream in the last iteration without a miss
-  bool is_another_ = false;  ///< the old arena was parted with
+  bool is_another_ = false;  ///< the old arena was given up
 };
 
 }  // namespace stowage::session

@@ -1,5 +1,5 @@
 // Plans for further kinds of iteration, beside the first one: what is learned while a plan is followed
-// (recording/learner.h) goes to the planner, and what comes of it into the arena.
+// (recording/learner.h) goes to the planner, and its plans go into the arena.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -30,7 +30,7 @@ class FurtherPlans {
   void restart(bool others_evict);
   /// One is being made.
   [[nodiscard]] bool is_making() const { return plans_.makes_further(); }
-  /// Uses the one that was asked for, if it is there. True: it is in use from now on.
+  /// Uses the requested plan if it is ready. True: it is in use from now on.
   bool take() { return take(std::chrono::milliseconds(0)); }
   /// An iteration ended; `missed`: it had requests off the plan. Asks for a plan if there is something to
   /// make it from. As take().

@@ -32,7 +32,7 @@ class OutstayedWatch {
     patience_ = std::min(2 * patience_, kMostPatience);
     return true;
   }
-  /// The arena or its plans are others, and misses count from nought again.
+  /// The arena or its plans have changed, and misses count from zero again.
   void restart() { misses_ = row_ = calm_ = 0; }
 
  private:

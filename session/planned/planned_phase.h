@@ -34,9 +34,9 @@ class PlannedPhase {
         lower_(lower),
         exchange_(exchange) {}
 
-  /// The arena is there for `plan`, the only one in use.
+  /// The arena exists for `plan`, the only one in use.
   void begin(const Plan& plan);
-  /// It hands out addresses from now on, and a lower placement is looked for.
+  /// It hands out addresses from now on, and the search for a lower placement begins.
   void serve(const Plan& plan);
   /// An iteration may have ended; the planned window has `window_marks` marks. kRecording: the job does not
   /// follow its plan; kRescuing: the arena does not fit into the budget; kOff: it is better off without one.

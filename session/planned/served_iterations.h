@@ -1,7 +1,7 @@
 // The iterations of a job that follows a plan: where they end, how many requests they make, and how many of
 // them are off the plan.
 //
-// A mark at which nothing was allocated since the last one is none. Several marks may lie inside one
+// A mark does not count if nothing was allocated since the last one. Several marks may lie inside one
 // iteration; the arena's allocator tells which of them ends it.
 //
 // Thread safety: the conductor's.
@@ -33,7 +33,7 @@ class ServedIterations {
                    ReservedGuard& guard)
       : port_(port), arena_(arena), recording_(recording), learner_(learner), guard_(guard) {}
 
-  /// Plans or their arena are others: requests are counted from now on. Requires: there is an arena.
+  /// Plans or their arena have changed: requests are counted from now on. Requires: there is an arena.
   void restart();
   /// The iteration that ends at this mark, if one does. Former arenas give memory back. Requires: there is an
   /// arena.

@@ -34,9 +34,9 @@ class PlanBook {
   void make_lower(const Trace& trace);
   [[nodiscard]] bool makes_further() const { return making_ == Making::kFurther; }
   [[nodiscard]] bool makes_lower() const { return making_ == Making::kLower; }
-  /// What was asked for, if it is there; waits for it at most `wait`. Each is given out once.
+  /// What was requested, if it is ready; waits for it at most `wait`. Each is returned once.
   std::optional<Result<Plan>> poll(std::chrono::milliseconds wait);
-  /// Nothing is made any more.
+  /// Cancels what is being made.
   void cancel();
   /// As cancel(), and waits until no thread of the planner runs.
   void end() { source_.reset(); }
@@ -48,7 +48,7 @@ class PlanBook {
   /// Plans side by side, the first one first.
   [[nodiscard]] std::vector<Plan> in_use() const;
   [[nodiscard]] std::size_t count_in_use() const { return plans_.size() - first_in_use_; }
-  /// The one that came last. Requires: one was used.
+  /// The newest plan. Requires: one was used.
   [[nodiscard]] const Plan& last() const { return plans_.back(); }
 
   // ---- between runs
@@ -60,9 +60,9 @@ class PlanBook {
   };
   /// The plan of an earlier run for the last iteration of `trace`. A file that cannot be used is a warning.
   std::optional<Kept> find_kept(const Trace& trace);
-  /// Keeps the plan that came last, if plans are to be kept.
+  /// Stores the newest plan, if there is a plan cache.
   void keep();
-  /// The next run of the job had better not begin with the first plan in use.
+  /// The next run of the job should not begin with the first plan in use.
   void forget_kept();
 
  private:

@@ -14,7 +14,7 @@
 
 namespace stowage::session {
 
-/// The plan for `window` of `trace`, nothing if the folder has none. Error: the file is there but cannot be
+/// The plan for `window` of `trace`, nothing if the folder has none. Error: the file exists but cannot be
 /// used; the message names it.
 Result<std::optional<Plan>> find_plan(const std::string& folder, const Trace& trace, const Window& window);
 

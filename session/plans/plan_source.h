@@ -17,7 +17,7 @@ class PlanSource {
   virtual ~PlanSource() = default;
   /// Starts planning. Error: no thread could be started.
   virtual Status submit(Trace trace, planner::PlanOptions options) = 0;
-  /// The result if it is there, waiting at most `wait`. Each is given out once.
+  /// The result if it is ready; waits at most `wait`. Each is returned once.
   virtual std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait) = 0;
   virtual void cancel() = 0;
 };

@@ -12,7 +12,7 @@
 
 namespace stowage::session {
 
-/// Iterations of more marks than that are not looked for.
+/// Most marks that an iteration may have.
 inline constexpr std::uint32_t kMaxPeriodMarks = 8;
 
 /// A stretch of a trace from one mark's tick to another's, half-open. As in tracer/recorder/recorder.h the
@@ -33,7 +33,7 @@ std::uint64_t kind_of_iteration(const Plan& plan);
 /// What lies between each two neighbouring marks, in order. What came before the first mark belongs to none.
 std::vector<Window> windows_of(const Trace& trace);
 
-/// The last `marks` windows as one. Nothing when the trace has not so many. Requires: marks > 0.
+/// The last `marks` windows as one. Nothing when the trace has fewer. Requires: marks > 0.
 std::optional<Window> last_window(const Trace& trace, std::uint32_t marks);
 
 /// A trace in which `window` happens twice in a row; the second time is the steady window. A buffer that

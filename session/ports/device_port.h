@@ -35,22 +35,22 @@ class DevicePort {
  public:
   virtual ~DevicePort() = default;
   virtual TraceInfo describe() = 0;
-  /// An arena with `bytes` in service. Error: kOutOfMemory when the device has not so much left.
+  /// An arena with `bytes` in service. Error: kOutOfMemory when the device has less left.
   virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) = 0;
-  /// What an arena's memory is mapped in.
+  /// Granularity in which an arena's memory is mapped.
   virtual Bytes arena_page() = 0;
-  /// Where the arenas' blocks are counted, if anybody wants to know; outlives the arenas.
+  /// Where the arenas' blocks are counted; null: nowhere. Outlives the arenas.
   virtual allocator::ArenaCounters* arena_counters() { return nullptr; }
   /// Gives what upstream caches back to the device. May synchronise.
   virtual void release_upstream_cache() = 0;
-  /// An early optimizer step begins or ends: its state is to lie apart from what was and what will be cached.
+  /// An early optimizer step begins or ends: its state must be kept apart from cached blocks.
   /// May synchronise.
   virtual void part_optimizer_state(bool /*begins*/) {}
   /// An iteration under a budget ended. `evicted`: tensors were, beyond what a schedule says; `planned`: a
-  /// plan serves. Where upstream refused memory, it may see to it that every such iteration begins alike and
-  /// so evicts alike.
+  /// plan serves. Where upstream refused memory, it may make every such iteration begin in the same state, so
+  /// that all evict the same.
   virtual void even_out(bool /*evicted*/, bool /*planned*/) {}
-  /// The session gave up and is off: nothing of it may cost the job anything from now on. Upstream's settings
+  /// The session gave up and is off: from now on it must cost the job nothing. Upstream's settings
   /// stay as they were while it recorded, since what lies in its memory does. May synchronise.
   virtual void stay_out() {}
   virtual UpstreamUse upstream_use() = 0;
@@ -67,15 +67,15 @@ class DevicePort {
     const UpstreamUse use = upstream_use();
     return use.reserved - use.allocated;
   }
-  /// Told of every block of the arena after Session::watch_blocks(true): an allocation once the address is
-  /// given, a free before another can get it. Where a free was requested earlier, its completion comes
-  /// without `bytes` and `stream`.
+  /// Called for every block of the arena after Session::watch_blocks(true): for an allocation once the
+  /// address is given, for a free before another can get it. Where a free was requested earlier, its
+  /// completion comes without `bytes` and `stream`.
   virtual void on_block(BlockEvent /*event*/, void* /*address*/, Bytes /*bytes*/, StreamId /*stream*/) {}
   /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
   virtual Ledger* ledger() { return nullptr; }
-  /// An arena's memory is taken when it is first touched, so that a budget may count it bit by bit.
+  /// True if an arena's memory is committed on first touch, so that a budget may count it block by block.
   [[nodiscard]] virtual bool commits_on_touch() const { return false; }
-  /// Gives the memory behind a stretch of an arena back, whose content is of no use any more; addresses stay.
+  /// Gives the memory behind a stretch of an arena back, whose content is no longer needed; addresses stay.
   /// How much was given back.
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
   /// False while the device must not be waited for: a graph is being captured.
@@ -84,7 +84,7 @@ class DevicePort {
   virtual std::shared_ptr<tracer::OpClock> make_op_clock() { return nullptr; }
   /// The calling thread's stream on the device; 0 where it has no ordinal.
   virtual StreamId current_stream() { return StreamId(0); }
-  /// Marks the present end of a stream's work. The id is good until fence_passed returned true for it.
+  /// Marks the present end of a stream's work. The id is valid until fence_passed returned true for it.
   virtual std::uint64_t record_fence(StreamId stream) = 0;
   /// True once the stream has run past the fence. Never blocks.
   virtual bool fence_passed(std::uint64_t fence) = 0;

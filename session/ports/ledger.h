@@ -1,7 +1,7 @@
 // What a device's tensors hold, and the limit on it: PyTorch's allocator and the arena in one count.
 //
-// There are two ways to hold upstream to the limit. Where we hand out upstream's memory piece by piece (CPU),
-// who allocates takes bytes first and gives them back last, so that the count is never below the truth. With
+// There are two ways to hold upstream to the limit. Where the adaptor hands out upstream's memory (CPU), it
+// counts bytes before it allocates and after it frees, so that the count is never below the truth. With
 // try_take the limit holds exactly, however many threads ask: a request gets all of its bytes or none. Where
 // upstream takes memory from the device by itself (CUDA), it is told how much it may take (UpstreamCap): the
 // limit less the arena. The arena's bytes are taken from it before they are mapped.
@@ -22,7 +22,7 @@
 
 namespace stowage::session {
 
-/// What holds an upstream to a limit that takes memory from the device by itself.
+/// Holds an upstream that takes memory from the device by itself to a limit.
 class UpstreamCap {
  public:
   UpstreamCap() = default;
@@ -41,7 +41,7 @@ class Ledger {
 
   /// Counts bytes that exist already, without a check of the limit.
   void take(Bytes bytes) noexcept { note_peaks(held_.fetch_add(bytes.value()) + bytes.value()); }
-  /// Counts bytes that were there before anybody counted: a limit that they exceed is not met any more.
+  /// Counts bytes that existed before counting began: a limit that they exceed is no longer met.
   void take_found(Bytes bytes) noexcept {
     take(bytes);
     if (limited() && held_.load() > limit_.load()) unmet_.store(true);
@@ -104,7 +104,7 @@ class Ledger {
     unmet_.store(false);
     if (limit_.exchange(kNoLimit) != kNoLimit && upstream_cap_ != nullptr) upstream_cap_->cap(std::nullopt);
   }
-  /// As lift_limit, in a forked child: upstream hears nothing of it.
+  /// As lift_limit, in a forked child: upstream is not told.
   void forget_limit() noexcept { limit_.store(kNoLimit); }
   [[nodiscard]] bool limited() const noexcept { return limit_.load(std::memory_order_relaxed) != kNoLimit; }
   [[nodiscard]] Bytes limit() const noexcept { return Bytes(limit_.load()); }
@@ -121,7 +121,7 @@ class Ledger {
 
   void cap_upstream() noexcept {
     if (upstream_cap_ == nullptr || !limited()) return;
-    const std::lock_guard lock(capping_);  // the last call is the one that knows all
+    const std::lock_guard lock(capping_);  // the last call has the newest figures
     const std::uint64_t limit = limit_.load();
     upstream_cap_->cap(Bytes(limit - std::min(limit, arena_.load())));
   }

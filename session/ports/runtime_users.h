@@ -27,9 +27,9 @@ class RuntimeUsers {
   void set_guard_placer(GuardPlacer placer);
   [[nodiscard]] bool guards_are_known() const;
 
-  /// One more. Error: the guards cannot be placed, or what installing says; then it is not counted.
+  /// One more user. Error: the guards cannot be placed, or installing failed; then it is not counted.
   Status begin();
-  /// One fewer. Throws as taking the runtime out does; then it still counts. Requires: begin() succeeded.
+  /// One user fewer. Throws what uninstalling throws; then it still counts. Requires: begin() succeeded.
   void end();
 
  private:

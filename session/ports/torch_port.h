@@ -1,6 +1,6 @@
 // What a session needs of PyTorch: its ops and optimizer steps, and the runtime that evicts and recomputes;
-// in a form that knows nothing of torch, so that sessions are tested without it. plugin/torch/live_torch.h is
-// what stands behind it in a real process.
+// without torch's types, so that sessions are tested without it. plugin/torch/live_torch.h implements it in a
+// real process.
 //
 // There is one runtime for all sessions of a process: it is installed while at least one of them uses it, and
 // only where Python's guards (python/stowage/_guards.py) can be placed before it, since a pointer that Python
@@ -43,13 +43,13 @@ class TorchPort {
                            DevicePort& port) = 0;
   /// No more ops of the device are recorded.
   virtual void unobserve_ops(const Device& device) = 0;
-  /// Hands over the durations that are known by now. Before a snapshot.
+  /// Hands over the durations that are known so far. Call before a snapshot.
   virtual void complete_ops(tracer::Recorder& recorder, const Device& device) = 0;
 
   // ---- whether the runtime is there
   /// Python is there, so that its guards can be placed.
   [[nodiscard]] virtual bool guards_are_known() const = 0;
-  /// One more session needs the runtime; the first one installs it, behind its guards. Error: it cannot be.
+  /// One more session needs the runtime; the first one installs it, behind its guards. Error: it cannot.
   virtual Status begin_rescue() = 0;
   /// One session fewer; the last one takes the runtime out. Throws what recomputation throws; then the
   /// session still has it.

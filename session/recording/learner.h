@@ -1,8 +1,8 @@
 // What is learned while a plan is followed: further kinds of iteration, such as an evaluation or a shorter
 // last batch.
 //
-// While iterations diverge their allocations are written down (no ops). A kind of iteration that was seen
-// diverging twice is worth a plan of its own beside the others.
+// While iterations diverge their allocations are recorded (no ops). A kind of iteration that diverged twice
+// gets a plan of its own beside the others.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -23,7 +23,7 @@ class Learner {
 
   /// The job's first plan came: `kind` (windows.h) is the only kind of iteration that has one.
   void know_only(std::uint64_t kind);
-  /// Plans are followed from now on: for a while each iteration is written down.
+  /// Plans are followed from now on: for a while each iteration is recorded.
   void begin();
   /// No further kinds are learned, until begin().
   void close() { closed_ = true; }

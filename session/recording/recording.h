@@ -1,8 +1,8 @@
-// The writing-down of a job: which recorder does it, whether ops are written down too, and what can be said
-// of the job so far.
+// The recording of a job: which recorder does it, whether it records ops, and what is known of the job so
+// far.
 //
-// Ops are what recording costs: where kernels are short, as much as the job itself. So allocations alone tell
-// whether the job repeats itself, and once they do the next window's ops are written down too.
+// Ops are the cost of recording: with short kernels as much as the job itself. So allocations alone decide
+// whether the job repeats itself; once it does, the next window's ops are recorded too.
 //
 // Thread safety: the conductor's, but for the recorder that `hot` names, which any thread calls. Recorders
 // are emptied and kept, since late callers may still hold them.
@@ -32,29 +32,29 @@ class Recording {
   /// Starts over, with a recorder that knows of no earlier buffer. `device_is_empty`: nothing is allocated on
   /// the device.
   void start(bool device_is_empty);
-  /// Nothing is written down from now on. What was is kept until start().
+  /// Nothing is recorded from now on. What was recorded is kept until start().
   void stop();
   [[nodiscard]] bool is_on() const { return hot_.load(std::memory_order_relaxed) != nullptr; }
-  /// No ops are written down from now on.
+  /// No ops are recorded from now on.
   void stop_ops();
-  /// What was written down does not count.
+  /// What was recorded does not count.
   void forget();
 
   /// An iteration ended. False: nothing was allocated in it, and the mark does not count.
   bool on_mark(MarkSource source);
-  /// What the marks so far say.
+  /// The verdict on the marks so far.
   enum class Verdict : std::uint8_t {
     kGoOn,
     kSteady,   ///< the last windows agree, and their ops are there or are not wanted
     kHopeless  ///< no two iterations of as many as the settings allow agreed
   };
-  /// To be asked once after each mark that counts. `ops_wanted`: as far as the settings want them, too.
+  /// Call once after each mark that counts. `ops_wanted`: as far as the settings want them, too.
   Verdict judge(bool ops_wanted);
-  /// `facts` hear what upstream held by now, no plan being followed.
+  /// Notes in `facts` what upstream has held while no plan was followed.
   void note_before(SessionFacts& facts) const {
     facts.note_before(port_.upstream_use(), recorder().dropped());
   }
-  /// Ends the writing-down of ops, whose durations are completed, and gives all that is kept.
+  /// Ends the recording of ops, completes their durations, and returns all that is kept.
   Trace finish();
 
   /// Marks that counted, since start() or forget().
