@@ -59,16 +59,16 @@ class Cursor {
   [[nodiscard]] bool at_end() const { return at_.entry >= length(at_.plan); }
   /// `request` stands for the next entry.
   [[nodiscard]] bool expects(Request request) const;
-  /// A request like the next entry may yet be another: ask expects() or find() of each.
+  /// A request like the next entry may still be another one: call expects() or find() for each.
   [[nodiscard]] bool doubts() const;
 
-  /// Says that the entries up to `entry` of the current plan were requested in their order.
+  /// Notes that the entries up to `entry` of the current plan were requested in their order.
   void advance_to(std::uint32_t entry);
   /// Finds the entry that `request` stands for and moves past it; nullopt: it is in no plan and the cursor
   /// stays. Requires: !expects(request).
   std::optional<Position> find(Request request);
-  /// The entry of `plan` that the request for `at` may as well stand for: the iteration matched the plan of
-  /// `at` so far, and `plan` begins alike up to and including `at`. Requires: at is the entry just passed.
+  /// The entry of `plan` that the request for `at` may equally stand for: the iteration matched the plan of
+  /// `at` so far, and `plan` begins the same up to and including `at`. Requires: at is the entry just passed.
   [[nodiscard]] bool may_follow(std::uint32_t plan, Position at) const;
   /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
   void follow(std::uint32_t plan) { at_.plan = plan; }
@@ -85,7 +85,7 @@ class Cursor {
   struct Sequence {
     std::vector<Request> requests;
     std::vector<std::uint32_t> inner_marks;
-    std::vector<std::uint32_t> alike;  ///< for each plan before this one: how many requests begin both
+    std::vector<std::uint32_t> alike;  ///< for each plan before this one: length of the common beginning
     std::uint64_t last_used = 0;       ///< number of the last iteration that it served
     bool rare_beginning = false;       ///< few entries look like the first
   };
@@ -121,7 +121,7 @@ class Cursor {
   std::array<std::uint64_t, 64> known_{};  ///< a bit for each hash of a planned request: most misses end here
   std::uint64_t small_ = 0;                ///< requests below these bytes are small
   Position at_;
-  std::optional<Position> left_;     ///< where the last far jump came from, while that is news
+  std::optional<Position> left_;     ///< where the last far jump came from, while that is recent
   std::array<Request, 2> latest_{};  ///< the two requests before the present one, latest first
   std::uint32_t unmatched_ = 0;      ///< requests since the last one that was found
   std::uint32_t requests_ = 0;  ///< of the iteration, or entries up to its last inner mark and those since

@@ -1,8 +1,8 @@
 // Plan → addresses: serves the requests of a running job from one arena, following its plans. The hot path.
 //
 // A request that does not follow the plan is a miss: the caller serves it upstream and the cursor finds its
-// way back within the iteration. A slot that is still in use is a miss too, never an overlap, however the
-// job does and whichever plans there are, no two live slots share a byte.
+// way back within the iteration. A slot that is still in use is a miss too: for any requests and any
+// plans, no two live slots share a byte.
 //
 // Thread safety: every member may be called from any thread; one lock, held for some ten instructions on a
 // hit and for some milliseconds while plans come or go. owns() takes no lock.
@@ -71,15 +71,15 @@ class PlannedAllocator {
   }
   /// Rounded bytes of the live slot that begins at `address`. Requires: owns(address).
   [[nodiscard]] Bytes size_of(const void* address) const;
-  /// Ends the slot's life, once every hold is released. False, and nothing happens: no live slot begins at
+  /// Frees the slot, once every hold is released. False, and nothing happens: no live slot begins at
   /// `address`, or it is freed already.
   [[nodiscard]] bool try_free(void* address);
-  /// The same where anything else than a live slot would be the caller's error, which ends the process.
+  /// As free(), where anything but a live slot is the caller's error, which ends the process.
   void free(void* address) {
     STOWAGE_CHECK(try_free(address), "this address is not live: it was freed twice, or never given out");
   }
   /// Takes back what allocate() has just given, as a miss: there is no memory behind it after all.
-  /// Requires: the slot is live, and nobody else knows of it.
+  /// Requires: the slot is live, and no other thread has its address.
   void refuse(void* address);
   /// Calls `work` with each stretch [begin, end) of offsets below `mapped` where nothing is live, while
   /// nothing can become live there. `work` calls no member.
@@ -92,9 +92,9 @@ class PlannedAllocator {
   Bytes decommit_idle(Offset from = Offset(0), Bytes most = Bytes::max());
   /// Takes new memory for all segments that have none. Error: kOutOfMemory; some may have got theirs.
   Status commit_all();
-  /// Bytes that the device will be asked for if the next request is one of so many and as the plan says.
+  /// Bytes that the next request of this size takes from the device, if it follows the plan.
   [[nodiscard]] Bytes lacking(Bytes bytes, StreamId stream) const;
-  /// While it holds back, requests whose places have no memory are misses.
+  /// While this is set, requests whose places have no memory are misses.
   void hold_back(bool wanted);
   /// Bytes of the segments of the arena that stay in use once the blocks at the offsets `but` (ascending) are
   /// freed.

@@ -34,7 +34,7 @@ struct PlannedAllocator::State {
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
 
-  // Where the cursor doubts, each request is its to judge.
+  // Set where the cursor must check each request.
   void follow_cursor() {
     const Position at = cursor.position();
     first_entry = at.plan < plans.size() && !cursor.doubts() ? hot.layout.entries(at.plan) : nullptr;

@@ -1,8 +1,8 @@
 // The library's C interface: what Python (ctypes), the preload shim and tests call. Plain C types only.
 //
 // Functions that return int give 0 for success; else stowage_last_error() says in one sentence what happened
-// and what to do. Strings that are returned belong to the library and are good until the calling thread's
-// next call. Thread safety: any thread. No exception leaves a function.
+// and what to do. Returned strings belong to the library and are valid until the calling thread's next
+// call. Thread safety: any thread. No exception leaves a function.
 #pragma once
 
 #define STOWAGE_API __attribute__((visibility("default")))
@@ -14,14 +14,14 @@ extern "C" {
 /// Takes part in this process: installs the adaptors that the settings name. `overrides`: key=value lines
 /// over the environment, may be null. Enabling what is enabled changes nothing.
 STOWAGE_API int stowage_enable(const char* overrides);
-/// The way in that may never fail: does what the environment asks (STOWAGE), with a warning where that cannot
-/// be done. Only the first call counts.
+/// The entry that never fails: does what the environment asks (STOWAGE), with a warning where that is
+/// impossible. Only the first call counts.
 STOWAGE_API void stowage_autoload(void);
-/// The same for a process that the preload shim came into: there STOWAGE need not be set, and 0 means no.
+/// The same for a process with the preload shim: there STOWAGE need not be set, and 0 means no.
 STOWAGE_API void stowage_autoload_preloaded(void);
 /// Puts PyTorch's own allocators back. Live tensors stay valid.
 STOWAGE_API int stowage_disable(void);
-/// The user says that an iteration ended; from then on nothing else counts as the end of one.
+/// The user marks the end of an iteration; from then on no other mark counts.
 STOWAGE_API int stowage_step(void);
 /// The report as JSON; keys in docs/report.md.
 STOWAGE_API const char* stowage_report(void);

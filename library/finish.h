@@ -10,7 +10,7 @@ namespace stowage::plugin {
 
 /// finish() will run at exit with `settings`. Later calls change the settings.
 void finish_at_exit(const session::Settings& settings);
-/// Once; in a forked child never. Writes nothing where there is nothing to tell. Failures are warnings.
+/// Runs once; in a forked child never. Writes nothing if there is nothing to report. Failures are warnings.
 void finish() noexcept;
 /// This process works for another one (loads its data, say): finish() writes nothing.
 void finish_quietly() noexcept;

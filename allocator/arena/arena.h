@@ -15,7 +15,7 @@
 
 namespace stowage::allocator {
 
-/// A piece of an arena, [begin, end) in offsets. Without memory (not `committed`) nobody may touch it.
+/// A piece of an arena, [begin, end) in offsets. Without memory (not `committed`) it must not be touched.
 struct Segment {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -25,7 +25,7 @@ struct Segment {
 
 /// When an arena takes memory for its segments.
 enum class Backing : std::uint8_t {
-  kNow,   ///< as they are put in service
+  kNow,   ///< when they are put in service
   kOnUse  ///< with commit(), where the backend can back a part; else as kNow
 };
 
@@ -46,11 +46,11 @@ class Arena {
   [[nodiscard]] virtual Bytes committed() const noexcept = 0;
   /// All segments, in order of offset, without a gap. At most a few hundred for each growth.
   [[nodiscard]] virtual std::vector<Segment> segments() const = 0;
-  /// Puts at least [0, bytes) in service; what is new is committed if the arena was made so (Backing). All or
+  /// Puts at least [0, bytes) in service; new segments are committed if Backing says so. All or
   /// nothing. Error: kOutOfMemory (device full, or beyond reserved()).
   virtual Status grow(Bytes bytes) = 0;
-  /// Gives the memory of the `index`-th segment back, content and all. Waits for the device. False, and
-  /// nothing happens: it has none, or the backend cannot give back a part.
+  /// Frees the memory of the `index`-th segment; its content is lost. Waits for the device. False, and
+  /// nothing happens: it has none, or the backend cannot free a part.
   virtual bool decommit(std::size_t index) noexcept = 0;
   /// Gives the `index`-th segment new memory, if it has none. Error: kOutOfMemory.
   virtual Status commit(std::size_t index) = 0;

@@ -2,16 +2,15 @@
 // of them.
 //
 // A backend is a movable value that an arena owns. Contract beyond the signatures:
-//   reserve(bytes)  a range of addresses aligned to granularity(); bytes is a multiple of it. Errors:
-//   kOutOfMemory,
-//                   kUnsupported. release(range) gives it back: exactly as reserve made it, with nothing
-//                   mapped.
-//   map(part)       backs `part`, which lies in a reserved range and is not mapped, in multiples of
-//   granularity().
-//                   All or nothing. unmap(part): exactly a part that map() made.
-//   kGrows          false: address range and memory are one, and come and go with reserve and release; map()
-//   is then
-//                   called once, for the whole range, and has nothing to do.
+// - reserve(bytes): a range of addresses aligned to granularity(), of which bytes is a multiple. Errors:
+//   kOutOfMemory, kUnsupported.
+// - release(range): gives it back exactly as reserve() made it, with nothing mapped.
+// - map(part): backs `part`, which lies in a reserved range and is not mapped, in multiples of granularity().
+//   All or nothing.
+// - unmap(part): exactly a part that map() made.
+// - kGrows: false if address range and memory are one, and come and go with reserve() and release(). Then
+//   map() is called once, for the whole range, and does nothing.
+//
 // Thread safety: as its arena's (arena.h): one thread at a time.
 #pragma once
 
@@ -167,7 +166,7 @@ class BackendArena final : public Arena {
 
   B backend_;
   AddressRange range_;
-  bool commits_;  ///< memory for what comes in service
+  bool commits_;  ///< memory for what is put in service
   Bytes committed_{0};
   std::vector<Segment> segments_;
 };

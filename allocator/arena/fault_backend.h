@@ -1,4 +1,4 @@
-// Backends for tests: one that fails on demand over any other, and one whose addresses nobody may touch.
+// Backends for tests: one that fails on demand over any other, and one whose addresses have no memory.
 //
 // Thread safety: as Backend. The switch is read and set by one thread at a time too.
 #pragma once
@@ -16,8 +16,8 @@ namespace stowage::allocator {
 /// When a FaultBackend fails; shared with the test that sets it. Nothing fails as it is made.
 struct FaultSwitch {
   static constexpr std::uint64_t kNeverFail = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t reserves_left = kNeverFail;  ///< so many reserve() calls succeed, later ones fail
-  std::uint64_t maps_left = kNeverFail;      ///< so many map() calls succeed, later ones fail
+  std::uint64_t reserves_left = kNeverFail;  ///< this many reserve() calls succeed, later ones fail
+  std::uint64_t maps_left = kNeverFail;      ///< this many map() calls succeed, later ones fail
   Bytes map_limit = Bytes::max();            ///< map() fails where more than this would be mapped
   Bytes mapped{0};                           ///< mapped now
 };

@@ -53,7 +53,7 @@ class CudaDeviceGuard {
   ~CudaDeviceGuard();
   CudaDeviceGuard(const CudaDeviceGuard&) = delete;
   CudaDeviceGuard& operator=(const CudaDeviceGuard&) = delete;
-  /// What switching to the device said.
+  /// The result of switching to the device.
   [[nodiscard]] cudaError_t status() const { return status_; }
 
  private:

@@ -93,7 +93,7 @@ class ArenaCounters {
     raise_highest(pool);  // a peak is passed only by going down, so that add() need not look
     live_[pool] -= totals_of(requested);
   }
-  /// A block was not given out after all. Requires: as remove().
+  /// Cancels add() of a block that was not handed out. Requires: as remove().
   void take_back(Bytes requested) noexcept {
     const std::size_t pool = pool_of(requested);
     allocated_[pool] -= totals_of(requested);

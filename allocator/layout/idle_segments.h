@@ -1,8 +1,8 @@
 // Which segments of an arena have no memory now, and how they get some again.
 //
-// Why: an arena that nothing uses for a while (an evaluation runs, a plan was left, the device is full) need
-// not hold memory. A segment without memory counts as in use in the layout, so that the hot path knows
-// nothing of it: a request for it comes out as a slot in use, and only then this class is asked.
+// Why: an arena that is unused for a while (an evaluation runs, a plan was left, the device is full) need not
+// hold memory. A segment without memory counts as in use in the layout, so that the hot path needs no check
+// for it: a request for it finds a slot in use, and only then this class is called.
 //
 // Thread safety: committed() from any thread. All else under the lock of the hot path; give_back() alone runs
 // without it, since it waits for the device. Whoever calls take_out(), give_back(), put_back(), commit_all()
@@ -33,9 +33,9 @@ class IdleSegments {
   /// True if [begin, end) lacked memory and has some now. Once the device has none, false until on_mark().
   bool commit_for(std::uint64_t begin, std::uint64_t end, Layout& layout);
   void on_mark() noexcept { device_full_ = false; }
-  /// While it holds back, commit_for() takes no memory.
+  /// While this is set, commit_for() takes no memory.
   void hold_back(bool wanted) noexcept { held_back_ = wanted; }
-  /// What commit_for() would take of the device.
+  /// Bytes that commit_for() would take from the device.
   [[nodiscard]] Bytes lacking(std::uint64_t begin, std::uint64_t end) const;
   /// Bytes of the segments that something lies in which begins at none of the offsets `but` (ascending).
   [[nodiscard]] Bytes pinned(const Layout& layout, const std::vector<std::uint64_t>& but) const;
@@ -55,8 +55,8 @@ class IdleSegments {
 
   Arena& arena_;
   std::mutex changing_;
-  /// As they were when the layout was made, since the arena cannot be asked while memory comes or goes.
-  /// Whether one has memory now, idle_ tells.
+  /// As they were when the layout was made, since the arena must not be read while its memory changes. idle_
+  /// says which have memory now.
   std::vector<Segment> segments_;
   std::vector<std::size_t> idle_;  ///< indices of segments without memory, ascending
   bool device_full_ = false;

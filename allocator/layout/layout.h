@@ -62,13 +62,13 @@ class Layout {
     Owner* const owner = owners_.find(offset);
     return owner != nullptr && owner->live() ? owner : nullptr;
   }
-  /// Ends the life of a live slot.
+  /// Frees a live slot.
   void vacate(Owner& owner) noexcept {
     occupancy_.give_back(owner.run);
     owner.requested = Bytes{0};
     owner.freed = false;
   }
-  /// Says that `next` will soon be asked for. A line beyond the plan's end does no harm.
+  /// Prefetches `next`, which will soon be requested. A line beyond the plan's end does no harm.
   void prefetch(const HotEntry* next) const noexcept {
     __builtin_prefetch(next + 2);
     owners_.prefetch(next->slot.owner);

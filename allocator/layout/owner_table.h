@@ -1,4 +1,4 @@
-// Who lives at an arena offset: a fixed set of offsets, each with at most one live slot that begins there.
+// The owner of an arena offset: a fixed set of offsets, each with at most one live slot that begins there.
 //
 // Why a small hash table and not an array over the arena's granules: an 80 GiB arena has 160 million
 // granules, of which an iteration uses a thousand; the table stays in the first cache levels and the array
@@ -22,7 +22,7 @@ struct alignas(32) Owner {
   SegmentRun run;           ///< the live slot's segments
   StreamId stream{0};       ///< and its stream
   std::uint16_t holds = 0;  ///< streams that still use the slot
-  bool freed = false;       ///< free() has come, holds are left
+  bool freed = false;       ///< free() was called, holds remain
 
   [[nodiscard]] bool live() const { return requested != Bytes{0}; }
   [[nodiscard]] Bytes rounded() const { return round_up(requested); }
@@ -45,7 +45,8 @@ class OwnerTable {
     return place;
   }
 
-  /// Who lives, or lived, at `offset`; nullptr if no slot begins there. Requires: offset is not kNowhere.
+  /// The present or last owner of `offset`; nullptr if no slot begins there. Requires: offset is not
+  /// kNowhere.
   Owner* find(std::uint64_t offset) {
     std::uint32_t place = start(offset);
     while (places_[place].offset != offset) [[unlikely]] {
@@ -55,7 +56,7 @@ class OwnerTable {
     return &places_[place];
   }
 
-  /// Brings `place` near; one that is not there does no harm.
+  /// Prefetches `place`; one outside the table does no harm.
   void prefetch(std::uint32_t place) const noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(places_.data());
     __builtin_prefetch(reinterpret_cast<const void*>(first + std::uint64_t{place} * sizeof(Owner)), 1);

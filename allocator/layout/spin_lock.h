@@ -4,7 +4,7 @@
 // Why not std::mutex: its unlock is a second atomic read-modify-write, and on the hot path the lock is most
 // of the cost. A waiter spins, then yields, then sleeps, so that a holder which lost its core (a plan being
 // installed) is not starved.
-// Thread safety: of course. Not recursive. Meets the standard's BasicLockable.
+// Thread safety: any thread. Not recursive. Meets the standard's BasicLockable.
 #pragma once
 
 #include <atomic>

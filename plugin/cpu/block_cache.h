@@ -1,8 +1,8 @@
 // Large blocks of the heap that were freed under a budget, kept for the next request of their size.
 //
 // Under a budget the heap gives large blocks back to the system at once, so that the process's resident size
-// follows what tensors hold; allocating them again would cost a page fault for every 4 KiB. What is kept here
-// stays in the ledger, and is given up first when room is needed. Thread safety: every member, from any
+// follows what tensors hold; allocating them again would cost a page fault for every 4 KiB. Kept blocks stay
+// in the ledger, and are freed first when room is needed. Thread safety: every member, from any
 // thread; one mutex, under which nothing else is called. A forked child allocates through it, too.
 #pragma once
 

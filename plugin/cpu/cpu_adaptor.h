@@ -20,8 +20,8 @@ namespace stowage::plugin {
 Status install_cpu(const session::Settings& settings);
 /// Puts upstream back. Tensors in the arena stay valid until they are freed.
 void remove_cpu();
-/// Counts the memory of a storage from before the install, if it is upstream's, until it is freed. Nothing
-/// happens without a budget. Requires: the storage lives, and nobody frees or replaces its memory meanwhile.
+/// Counts the memory of a storage from before the install, if it is upstream's, until it is freed. No effect
+/// without a budget. Requires: the storage lives, and its memory is not freed or replaced meanwhile.
 void count_cpu(c10::StorageImpl& storage);
 /// The session in place, or nullptr.
 session::Session* cpu_session();

@@ -20,7 +20,7 @@ namespace stowage::plugin {
 
 struct CudaDevice;
 
-/// One arena and whose it is. Never destroyed.
+/// One arena and its owner. Never destroyed.
 struct ArenaEntry {
   ArenaEntry(CudaDevice& device_in, const allocator::Arena& arena)
       : device(device_in),

@@ -56,7 +56,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   /// unless `keep_settings`. May synchronise.
   void rest(bool keep_settings = false);
   [[nodiscard]] bool active() const { return active_.load(std::memory_order_acquire); }
-  /// Requests and new data are our affair.
+  /// True if requests and new data go through Stowage.
   [[nodiscard]] bool serves() const { return serves_.load(std::memory_order_acquire); }
   /// True if no block of an arena and no upstream block under our deleter is live: nothing refers to us any
   /// more.
@@ -68,7 +68,7 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   MemoryHistory& history() { return history_; }
   /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. The C ABI's way in.
   void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);
-  /// Tells of a use on `stream`. For a bare pointer of the arena or of upstream.
+  /// record_stream for a bare pointer of the arena or of upstream.
   void record_stream_of(void* address, c10::cuda::CUDAStream stream);
 
   // c10::Allocator and c10::DeviceAllocator.
@@ -151,32 +151,33 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
     CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
     return device != nullptr ? device : make_device(index);
   }
-  /// Null also while another thread makes it: what is asked for meanwhile is upstream's.
+  /// Null also while another thread makes it: meanwhile requests go upstream.
   CudaDevice* make_device(c10::DeviceIndex index);
   /// Requires: making_ is held.
   void set_active(bool active);
   /// The device if it is there and in use.
   [[nodiscard]] CudaDevice* known_device(c10::DeviceIndex index) const;
   OpenPools& pools_of(c10::DeviceIndex index) { return pools_[static_cast<std::size_t>(index)]; }
-  /// One of the job's open pools takes what the calling thread asks for on `stream`. Requires: there are any.
+  /// True if one of the job's open pools serves the calling thread's requests on `stream`. Requires: there
+  /// are any.
   bool goes_to_pool(c10::DeviceIndex index, cudaStream_t stream);
   /// Ends what failed graph captures have left behind, in upstream too.
   void forget_failed_captures(c10::DeviceIndex index);
   /// The planned address on the stream with ordinal `id`, or nullptr.
   void* try_arena(CudaDevice& device, std::size_t bytes, StreamId id);
-  /// What `ask` gets from upstream. Under a budget, room is made where it refuses, until it gives or nothing
-  /// more can be freed; then its own error comes with an explanation.
+  /// Memory from upstream by `ask`. Under a budget, room is made where it refuses, until it succeeds or
+  /// nothing more can be freed; then its own error is thrown with an explanation.
   bool make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream);
-  /// What `ask` gets from upstream; where that refuses, it is asked again after each remedy.
+  /// Memory from upstream by `ask`, which is repeated after each remedy where it fails.
   template <class Ask>
   auto ask_upstream(c10::DeviceIndex index, Ask ask);
   using Remedy = void (CudaAdaptor::*)(c10::DeviceIndex);
   [[nodiscard]] bool has_remedies(c10::DeviceIndex index) const;
-  /// What is idle of the device's arenas goes; those of sessions that have ended, too.
+  /// Frees idle memory of the device's arenas, those of ended sessions included.
   void give_back_idle_arenas(c10::DeviceIndex index);
   /// Upstream gets the user's settings again: pages of ours are larger than what most requests would take.
   void yield_expandable_segments(c10::DeviceIndex index);
-  /// The other way, where that was of no use either.
+  /// Undoes that, where it did not help.
   void resume_expandable_segments();
   bool restore_settings();  ///< true if any were ours
   template <class Ask>

@@ -81,7 +81,7 @@ class MemoryHistory {
     Context freed;    ///< of the free
   };
 
-  /// What the calling thread says of all it does.
+  /// The metadata that the calling thread attaches to its events.
   struct Labels {
     std::string compile_context;
     std::string user_metadata;
@@ -92,11 +92,11 @@ class MemoryHistory {
   void on_upstream(const Event& event);
   /// Requires: no lock of ours is held.
   [[nodiscard]] Context gather(RecordContext level) const;
-  /// Tells trackers and, unless it is skipped, writes down. Requires: mutex_ is held.
+  /// Calls trackers and, unless it is skipped, records the event. Requires: mutex_ is held.
   void tell(const Event& event);
   [[nodiscard]] Event event_of(Event::Action action, c10::DeviceIndex device, const void* address,
                                const Block& block, const Context& context, const Labels& labels) const;
-  /// What watching_ should be by now. Requires: mutex_ is held.
+  /// The value that watching_ must have. Requires: mutex_ is held.
   void update_watching();
 
   Upstream& upstream_;

@@ -1,4 +1,4 @@
-// PyTorch's words for a CUDA allocation that failed, made true for a process with Stowage.
+// PyTorch's message for a CUDA allocation that failed, corrected for a process with Stowage.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -60,10 +60,10 @@ class CudaPort final : public session::DevicePort {
 
   /// Upstream's figures may have changed: peaks of it and the arenas together need to know.
   void note_upstream();
-  /// What a budget does to upstream.
+  /// Limits upstream for a budget.
   UpstreamLimit& limit() { return limit_; }
   [[nodiscard]] const UpstreamLimit& limit() const { return limit_; }
-  /// What the user lets this device's arenas and upstream have together.
+  /// The user's limit for this device's arenas and upstream together.
   MemoryFraction& fraction() { return fraction_; }
   /// Lets `peer` reach this device's arenas, present and to come. Error: kUnsupported, as the driver says it.
   Status add_peer(c10::DeviceIndex peer);

@@ -1,8 +1,8 @@
-// Tells, once an iteration, the moment at which least is in use.
+// Finds, once an iteration, the moment at which least memory is in use.
 //
 // What upstream caches, and where its holes lie, is history: of the same requests it may refuse one in one
 // iteration and another in the next. Where least is in use, only what lasts is, and that lies where it lay.
-// Whoever gives the cache back then has the iterations begin alike, from one such moment to the next.
+// If the cache is released then, iterations begin in the same state, from one such moment to the next.
 //
 // How little that is, the last iterations told; a mark may come several times in what the job calls one (two
 // optimizers make two), so the least of several counts. Thread safety: note() and is_reached() from any
@@ -28,7 +28,7 @@ class LowPoint {
     }
   }
 
-  /// A mark: an iteration ended. `wanted`: its successor's low point is to be told.
+  /// A mark: an iteration ended. `wanted`: report the next iteration's low point.
   void begin_iteration(bool wanted) noexcept {
     const std::int64_t in_use = in_use_.load();
     lows_[marks_++ % lows_.size()] = std::min(lowest_.exchange(in_use), in_use);

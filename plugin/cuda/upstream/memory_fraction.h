@@ -29,19 +29,20 @@ class MemoryFraction {
   /// The user's own fraction, and a new one. Both throw what upstream throws.
   [[nodiscard]] double users() const;
   void set_users(double fraction);
-  /// What the user's comes to, where upstream goes by a lower one for the arenas' sake alone.
+  /// The user's fraction, where upstream uses a lower one only because of the arenas.
   [[nodiscard]] std::optional<Bytes> users_bytes();
   /// For a budget: upstream takes no more than `most`; nothing: there is no budget.
   void cap(std::optional<Bytes> most);
-  /// Counts `bytes` that an arena is about to take. False, and nothing is: the user's fraction has no room.
+  /// Counts `bytes` that an arena is about to take. False, and counts nothing: the user's fraction has no
+  /// room.
   [[nodiscard]] bool take(Bytes bytes);
-  /// Counts them no longer: they are the device's again.
+  /// Stops counting them: they were given back to the device.
   void give(Bytes bytes);
   /// Of the `taken` bytes the arena has `real`.
   void correct(Bytes taken, Bytes real);
   /// Arenas and upstream have more than a fraction that was set since allows.
   [[nodiscard]] bool exceeded();
-  /// Upstream's settings are others now.
+  /// Upstream's settings have changed.
   void settings_changed();
   /// What the arenas have. Without a lock.
   [[nodiscard]] Bytes arenas() const { return Bytes(arenas_.load(std::memory_order_relaxed)); }

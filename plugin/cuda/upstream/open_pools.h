@@ -5,7 +5,7 @@
 // graph is captured no event may be touched, nor memory be mapped or given back, on any stream of the device.
 //
 // A capture that fails ends without endAllocateToPool in torch 2.11 and 2.12. It is over when its stream
-// captures no more and either somebody has seen it capture, or the thread that began it has gone on. Thread
+// captures no more and either a call has seen it capture, or the thread that began it has moved on. Thread
 // safety: every member, from any thread. Filters, PyTorch's own, are called under a mutex of ours.
 #pragma once
 
@@ -24,7 +24,7 @@ class OpenPools {
  public:
   using Filter = std::function<bool(cudaStream_t)>;
 
-  /// False: no pool is open. What a request asks first.
+  /// False: no pool is open. Each request checks this first.
   [[nodiscard]] bool any() const noexcept { return open_.load(std::memory_order_acquire) != 0; }
   /// `pool` opens, begun by the calling thread on `stream`.
   void open(c10::MempoolId_t pool, Filter filter, cudaStream_t stream);
