@@ -36,9 +36,9 @@ namespace stowage {
 enum class ValueState : std::uint8_t {
   kResident = 0,  ///< in its buffer, to be read
   kKept,          ///< in memory beside its buffer: the copy of an overwritten leaf, or a spare
-  kEvicted,       ///< away; the buffer is the job's, and they come back before an op reads it
+  kEvicted,       ///< freed; the job has the buffer, and they are restored before an op reads it
   kClosing,       ///< in its buffer, which an op is overwriting
-  kDead,          ///< nowhere, as the job needs them no more; a recipe can make them again
+  kDead,          ///< nowhere, since the job no longer needs them; a recipe can make them again
   kLost,          ///< nowhere, and no recipe makes them: nothing that starts from them can be made again
 };
 

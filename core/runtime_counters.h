@@ -20,8 +20,8 @@ struct RuntimeCounters {
   std::uint64_t ops_ns = 0;     ///< in the job's own ops
   std::uint64_t replay_ns = 0;  ///< in ops run again
   std::uint64_t search_ns = 0;  ///< choosing what to evict
-  std::uint64_t rooms = 0;      ///< times that something was freed because room was asked for
-  std::uint64_t refusals = 0;   ///< times that nothing was
+  std::uint64_t rooms = 0;      ///< requests for room that freed something
+  std::uint64_t refusals = 0;   ///< requests for room that freed nothing
   std::uint64_t verified = 0;   ///< recipes that were replayed at once and compared
   std::uint64_t compared = 0;   ///< restored storages that were compared with what was evicted
   std::uint64_t wrong = 0;      ///< of all these, those that differed

@@ -1,9 +1,9 @@
 // One iteration as the recompute runtime saw it, and the schedule that a scheduler makes of it.
 //
-// A StepLog is a Trace with what eviction needs besides: how each op used each value, what can be made again,
-// and what must stay. It shows the job alone: evictions and recomputations that went on meanwhile are not in
-// it. A Schedule says which buffers leave and come back before which op; it speaks of the iteration's ops and
-// of the buffers that these make, both numbered in the order in which they come.
+// A StepLog is a Trace with what eviction needs in addition: how each op used each value, what can be made
+// again, and what must stay. It shows the job alone: evictions and recomputations of that iteration are not
+// in it. A Schedule says which buffers are evicted and restored before which op; it refers to the iteration's
+// ops and to the buffers that these make, both numbered in order.
 //
 // Thread safety: plain data. Invariants: StepLog::validate() says ok.
 #pragma once
@@ -23,7 +23,7 @@ enum class Stay : std::uint8_t {
   kBefore,    ///< it was alive when the iteration began
   kUnseen,    ///< no op made it
   kNoRecipe,  ///< nothing that it ever held can be made again
-  kPinned,    ///< somebody may read or write it unseen
+  kPinned,    ///< code may read or write it unseen
   kSurvives,  ///< it is alive when the iteration ends
 };
 
@@ -51,8 +51,8 @@ struct StepLog {
   [[nodiscard]] Status validate() const;
 };
 
-/// What is evicted and brought back in each iteration of one kind. Anything else that is missing when an op
-/// reads it comes back by itself.
+/// What is evicted and restored in each iteration of one kind. Anything else that an op finds evicted is
+/// restored on demand.
 struct Schedule {
   std::vector<std::uint64_t> shape_hashes;  ///< of the ops it is for; an iteration that differs leaves it
   /// In order of op; those of one op are done in this order. `entry` is an index of StepLog::made.
@@ -60,7 +60,7 @@ struct Schedule {
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
   Bytes peak{0};                ///< most bytes held at a time
-  Bytes height{0};  ///< what peak becomes where all that comes and goes is placed once and for all
+  Bytes height{0};              ///< the peak once all buffers have fixed offsets
 };
 
 }  // namespace stowage

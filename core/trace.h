@@ -77,7 +77,7 @@ struct Op {
   friend bool operator==(const Op&, const Op&) = default;
 };
 
-/// Who said that an iteration ended.
+/// What marked the end of an iteration.
 enum class MarkSource : std::uint8_t { kOptimizer = 0, kPeriod = 1, kUser = 2 };
 
 /// The end of an optimizer step, a detected period or a call of stowage.step().

@@ -28,7 +28,7 @@ class BackgroundPlanner {
   Status submit(Trace trace, PlanOptions options);
   /// True between submit and the taking of its result.
   [[nodiscard]] bool busy() const { return work_.busy(); }
-  /// The result if it is there, waiting at most `wait` for it. Each result is given out once.
+  /// The result if it is ready; waits at most `wait` for it. Each result is returned once.
   std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait = {});
   /// Asks the work to stop (within 20 ms); its result is dropped.
   void cancel() { work_.cancel(); }

@@ -21,7 +21,7 @@ class BackgroundWork {
  public:
   /// What is done. Must own what it uses.
   using Body = std::function<void(const std::stop_token& stop)>;
-  /// Starts a thread that runs `body`; throws std::system_error when there is none to be had, as std::thread
+  /// Starts a thread that runs `body`; throws std::system_error when the system has none, as std::thread
   /// does.
   using ThreadStarter = std::function<std::thread(std::function<void()> body)>;
 

@@ -12,13 +12,12 @@
 //
 //   both die in their own window             [k, max of both deaths)
 //   crosses, dies at or before ordinal k     cyclic [k, P) and [0, d): its successor may take the same place
-//   crosses, dies after its successor's      two slots, used in turn, each held for the whole period
-//     birth
-//   one dies inside, the other is alive at   cyclic, held for the whole period: until its successor is born
-//     the steady window's end
+//   crosses, dies after successor's birth    two slots, used in turn, each held for the whole period
+//   one dies inside, the other is alive      cyclic, held for the whole period: until its successor is born
+//     at the steady window's end
 //   first instance never dies                upstream: persistent or accumulating
-//   used on other streams                    as above, but never freed before the window's end: completion
-//   depends on the device
+//   used on other streams                    as above, but never freed before the window's end: when the
+//                                            free completes depends on the device
 //
 // A buffer of which one instance crosses counts as crossing. Buffers born before the windows are not planned.
 //

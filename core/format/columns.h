@@ -17,7 +17,7 @@
 
 namespace stowage::format {
 
-/// A verifier for content that no one vouches for: our schemas nest 3 deep and have at most 5 tables.
+/// A verifier for untrusted content: our schemas nest 3 deep and have at most 5 tables.
 inline flatbuffers::Verifier make_verifier(const Content& content) {
   constexpr flatbuffers::uoffset_t kMaxDepth = 8;
   constexpr flatbuffers::uoffset_t kMaxTables = 16;
@@ -51,12 +51,12 @@ class Column {
   const std::uint8_t* data_ = nullptr;
 };
 
-/// Reads columns and strings, and remembers whether any was not as it must be.
+/// Reads columns and strings, and remembers whether any was invalid.
 class ColumnReader {
  public:
   explicit ColumnReader(std::size_t content_bytes) : left_(content_bytes) {}
 
-  /// Claims `column` of exactly `rows` elements. If it has not so many, the reader is damaged from then on
+  /// Claims `column` of exactly `rows` elements. If it has another number, the reader is damaged from then on
   /// and the result must not be read.
   template <class Wire>
   Column<Wire> take(const flatbuffers::Vector<Wire>* column, std::size_t rows) {

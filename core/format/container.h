@@ -5,8 +5,7 @@
 //
 //   offset size field
 //        0    8 magic          89 53 54 4F 57 0D 0A 1A: not text, and changed by every line-end conversion
-//        8    4 version        kFormatVersion; raised when a reader of the old version would misread the new
-//        one
+//        8    4 version        kFormatVersion; raised when older readers would misread the new format
 //       12    2 kind           1 trace, 2 plan
 //       14    2 encoding       0 stored, 1 one zstd frame
 //       16    8 payload_bytes  bytes that follow the header
@@ -14,8 +13,8 @@
 //       32    8 reserved       0
 //       40    8 checksum       checksum() of bytes [0, 40), then of the payload, chained
 //
-// The content is a FlatBuffer, whose schemas are trace.fbs and plan.fbs. A reader believes nothing before it
-// is checked: sizes before memory is taken (content_bytes is at most kMaxContentBytes, and at most
+// The content is a FlatBuffer, whose schemas are trace.fbs and plan.fbs. A reader checks everything before it
+// uses it: sizes before memory is taken (content_bytes is at most kMaxContentBytes, and at most
 // kMaxExpansion times the payload and 64 KiB more), the checksum before decompression.
 //
 // Thread safety: functions without state.
@@ -56,7 +55,7 @@ std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed);
 /// Wraps `content`. Errors: kInvalidArgument (more than kMaxContentBytes), kInternal (zstd failed).
 Result<std::vector<std::byte>> pack(std::span<const std::byte> content, Kind kind);
 
-/// What can be said from a file's first bytes: `head` is its first kHeaderBytes (fewer only if the file is
+/// Checks a file's first bytes: `head` is its first kHeaderBytes (fewer only if the file is
 /// shorter), `file_bytes` its length. Errors as for unpack.
 Status check_header(std::span<const std::byte> head, std::uint64_t file_bytes, Kind kind);
 

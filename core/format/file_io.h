@@ -12,8 +12,8 @@
 
 namespace stowage::format {
 
-/// Puts `bytes` at `path`: a temporary file beside it, flushed to the disk, then renamed over it. What was
-/// there before stays as it was unless all of this succeeds. Error: kIo (also if `path` is a folder or
+/// Writes `bytes` to `path`: a temporary file beside it, flushed to the disk, then renamed over it. An
+/// existing file stays as it was unless all of this succeeds. Error: kIo (also if `path` is a folder or
 /// device).
 Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 

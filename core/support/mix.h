@@ -1,5 +1,5 @@
-// Well-spread 64-bit numbers that are the same on every machine: for hashes, and for lots that are drawn
-// again.
+// Well-spread 64-bit numbers that are the same on every machine: for hashes and for reproducible random
+// choices.
 //
 // Source: SplitMix64; Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014).
 //

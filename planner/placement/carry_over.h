@@ -1,4 +1,4 @@
-// What the placement of an older problem says of a new one that is much like it: which item was where.
+// Maps the placement of an older problem to a similar new one: which item was where.
 //
 // Thread safety: a pure function.
 #pragma once

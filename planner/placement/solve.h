@@ -1,4 +1,4 @@
-// The front door of placement: a problem in, the best offsets that the limits allow out.
+// The interface of placement: a problem in, the best offsets that the limits allow out.
 //
 // Greedy orders give a placement within milliseconds; exact search then looks for one at the lower bound, or
 // at the capacity; bisection closes in on the least height; windows polish what is too large for that; proofs
@@ -24,7 +24,7 @@ namespace stowage::planner::placement {
 struct PlaceOptions {
   std::uint64_t work_limit = 20'000'000'000;  ///< steps over all techniques, about 1 ns each
   double time_limit_s = 1e6;                  ///< seconds; at most 1e6. The first placement may take longer
-  std::uint64_t seed = 1;                     ///< of everything that draws lots
+  std::uint64_t seed = 1;                     ///< of all random choices
   int threads = 0;                            ///< at once, the caller's included; 0: as TBB thinks right
   Techniques techniques;
   search::SearchOptions search;  ///< of exact search; its seed and direction vary from these on

@@ -29,7 +29,7 @@ class BackgroundScheduler {
   /// Cancels what was under way. Error: no thread could be started.
   Status submit(std::shared_ptr<const StepLog> log, Bytes budget);
   [[nodiscard]] bool busy() const { return work_.busy(); }
-  /// The result if it is there, waiting at most `wait` for it. Each result is given out once.
+  /// The result if it is ready; waits at most `wait` for it. Each result is returned once.
   std::optional<Result<Schedule>> poll(std::chrono::nanoseconds wait);
   void cancel() { work_.cancel(); }
 

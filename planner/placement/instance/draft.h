@@ -1,4 +1,4 @@
-// What a technique comes to: where the pieces of an instance lie.
+// The result of a technique: the offsets of an instance's pieces.
 //
 // Thread safety: a value.
 #pragma once
@@ -14,7 +14,7 @@ struct Draft {
   std::uint64_t height = 0;
 };
 
-/// The work ran out: there are no offsets. False, for the caller to return.
+/// The work ran out: clears the offsets. Returns false, for the caller to return.
 inline bool ran_out(Draft& draft) {
   draft.offsets.clear();
   return false;

@@ -6,8 +6,8 @@
 // bytes.
 //
 // An item with gaps is a piece with parts: rectangles of its bytes over stretches of its life, outside of
-// which it needs nothing. Whoever takes such a piece for a solid one, its size during its whole life, is safe
-// but may end up higher than need be.
+// which it needs nothing. A placer may treat such a piece as solid, with its size during its whole life: that
+// is safe, but the placement may be higher than necessary.
 //
 // Thread safety: immutable after build(); shared by all members of a portfolio.
 #pragma once

@@ -81,7 +81,8 @@ class OffsetIndex {
 
   static constexpr std::size_t kWorthGrid = 2048;  ///< entries from which on there may be a grid
   static constexpr std::uint64_t kWorthWalks = 8;  ///< walks past all entries for which it pays
-  static constexpr std::size_t kSortFactor = 8;    ///< a collected entry costs as much as so many walked past
+  static constexpr std::size_t kSortFactor =
+      8;  ///< a collected entry costs as much as this many that are walked past
 
   void insert_span(Entry entry);
   void append(const Entry& entry);

@@ -31,8 +31,8 @@ struct PortfolioResult {
 
 /// Which members continue although the limits are over: all but a stop.
 struct Privileged {
-  std::size_t unlimited = 0;  ///< so many, from the first one on, have no work limit
-  std::size_t patient = 0;    ///< so many have no deadline
+  std::size_t unlimited = 0;  ///< this many, from the first one on, have no work limit
+  std::size_t patient = 0;    ///< this many have no deadline
 };
 
 /// The least height of all members, of equals the one that stands first. Empty if none has a result. `share`

@@ -1,4 +1,4 @@
-// Checks a solution without trusting whoever made it: a sweep over time that shares no code with the placers.
+// Checks a solution independently: a sweep over time that shares no code with the placers.
 //
 // Every solution is put through this before it is used, in production as in tests: a wrong offset would
 // overwrite a user's tensor. O(n log n). Thread safety: pure.

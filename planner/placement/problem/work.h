@@ -1,4 +1,4 @@
-// Limits that count work first and look at the clock second, so that a plan is the same on every machine.
+// Limits that count work first and time second, so that a plan is the same on every machine.
 //
 // Thread safety: a WorkMeter belongs to one thread; what it watches (stop token, race) may change from any
 // thread.
@@ -54,13 +54,13 @@ class WorkMeter {
     if (used_ >= next_look_) look();
     return !out_;
   }
-  /// Looks at the limits, whenever the last look was, and counts nothing; for what a step between two counts
-  /// costs with a million pieces. As spend().
+  /// Checks the limits now and counts nothing: for steps that take long with a million pieces. Returns as
+  /// spend().
   bool look_now() {
     if (!out_) look();
     return !out_;
   }
-  /// Counts what another meter has counted, which looked for itself; then as spend().
+  /// Adds what another meter has counted, which checked the limits itself; then as spend().
   bool add(const WorkMeter& other) {
     used_ += other.used_;
     looked_ += other.used_;

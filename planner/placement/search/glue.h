@@ -2,7 +2,8 @@
 //
 // Why: in a training step every second buffer or so meets just those that some other one meets too. Together
 // they are fewer pieces to place and a smaller search. It is a restriction: the least height may need them
-// apart, so what is found of the glued instance is a placement of the whole, but a proof about it is none.
+// apart, so what is found of the glued instance is a placement of the whole, but a proof about it does not
+// hold for the whole.
 //
 // Two pieces count as living at the same times if they span the same maximal cliques, which is all that
 // decides whom they meet. What wraps, has gaps, or is no multiple of its alignment is left alone.

@@ -44,7 +44,7 @@ class Hunt {
   void write(Draft& draft) const;
 
  private:
-  /// A placement of glued pieces is one of the whole; that they have none says nothing.
+  /// A placement of glued pieces is one of the whole; that they have none proves nothing.
   struct Member {
     std::unique_ptr<Restarts> search;
     bool glued = false;

@@ -45,7 +45,7 @@ struct SearchOptions {
   bool reversed = false;           ///< time runs backwards
   std::uint32_t first_restart =
       0;  ///< the restarts of a portfolio are dealt out to its members: from this one
-  std::uint32_t restart_stride = 1;  ///< every so many
+  std::uint32_t restart_stride = 1;  ///< every n-th
   bool restarts = true;              ///< give up after a number of nodes, which doubles, and start over
   bool vary = true;                  ///< restarts take turns with rules, and with orders after every two
   bool noise = true;                 ///< orders are disturbed once all have had their turn

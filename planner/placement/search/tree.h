@@ -49,7 +49,7 @@ class Tree {
 
   /// Opens a frame for the goal, or says that its range has nothing left. False if it is known to fail.
   bool open(const Goal& goal, bool& opened);
-  /// Goes on with the frame's next way. False if there is none.
+  /// Continues with the frame's next way. False if there is none.
   bool advance(std::uint32_t frame_index);
   void close_down_to(std::uint32_t frame);
   /// What the frame's choice left of its range becomes the next goals.

@@ -46,8 +46,9 @@ class MemoryHistory {
   /// CUDAAllocator::recordHistory. Throws what upstream throws. Requires: upstream is initialised.
   void record(bool enabled, CreateContext recorder, std::size_t max_entries, RecordContext when, bool clear,
               const std::vector<std::string>& skip_actions);
-  /// Goes on with a history that upstream was keeping before Stowage came. How its contexts were gathered is
-  /// not known: arena blocks get Python frames. Nothing where there is none, or it is known already.
+  /// Continues a history that upstream was keeping before Stowage was installed. How its contexts were
+  /// gathered is not known: arena blocks get Python frames. Nothing where there is none, or it is known
+  /// already.
   void take_over();
   /// CUDAAllocator::attachAllocatorTraceTracker. Requires: upstream is initialised.
   void add_tracker(Tracker tracker);

@@ -39,7 +39,7 @@ class State {
   /// Brings the floors up to date after raises. False at a dead end.
   bool settle();
 
-  /// Where undo() gets back to.
+  /// The position that undo() returns to.
   struct Mark {
     std::uint32_t limits = 0, floors = 0, placed = 0;
   };
