@@ -160,7 +160,10 @@ bool BudgetController::follow_peak(Bytes bytes) noexcept {
   const std::uint64_t known = own_peak_.load();
   const std::uint64_t demand = demand_.load();
   if (known == 0 || !ledger_->limited()) return false;
-  if (demand > known + known / kRoundingShare) return raise_peak(demand), true;
+  if (demand > known + known / kRoundingShare) {
+    raise_peak(demand);
+    return true;
+  }
   if (!believed_.load()) return false;
   const double share = static_cast<double>(ledger_->limit().value()) / static_cast<double>(known);
   const double needed = static_cast<double>((ledger_->held() + bytes).value());

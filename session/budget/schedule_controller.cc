@@ -64,7 +64,10 @@ void ScheduleController::note_rescue(const RuntimeCounters& counts) {
 
 bool ScheduleController::tighten(Bytes excess, Bytes limit) {
   if (!follows()) return false;
-  if (log_ == nullptr) return try_again("its arena does not fit any more"), state_.load() != State::kAlone;
+  if (log_ == nullptr) {
+    try_again("its arena does not fit any more");
+    return state_.load() != State::kAlone;
+  }
   if (scheduler_.busy() || fits_ >= kMostFits) return false;
   ++fits_;
   ask(less(budget_, std::max(excess.value(), limit.value() / kMarginShare)));

@@ -142,7 +142,9 @@ struct FirstRound {
 
 FirstRound split(std::vector<Member> members, const Instance& instance, const GreedyOptions& options) {
   const bool cut = instance.flat() && instance.pieces.size() >= kWorthFolding;
-  const std::size_t near_linear = cut ? (options.online ? 1 : 0) + (options.folding ? 1 : 0) : 0;
+  std::size_t near_linear = 0;
+  if (cut && options.online) ++near_linear;
+  if (cut && options.folding) ++near_linear;
   FirstRound round{std::move(members), {}};
   if (near_linear == 0 || near_linear >= round.quick.size()) return round;
   const auto from = round.quick.begin() + static_cast<std::ptrdiff_t>(near_linear);

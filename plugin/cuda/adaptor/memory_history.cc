@@ -114,6 +114,8 @@ MemoryHistory::Labels MemoryHistory::labels() const {
 
 Event MemoryHistory::event_of(Event::Action action, c10::DeviceIndex device, const void* address,
                               const Block& block, const Context& context, const Labels& labels) const {
+  Context gathered;
+  if (level_.load() >= RecordContext::ALLOC) gathered = context ? context : block.context;
   return {action,
           device,
           reinterpret_cast<std::size_t>(address),
@@ -121,7 +123,7 @@ Event MemoryHistory::event_of(Event::Action action, c10::DeviceIndex device, con
           block.stream,
           {0, 0},
           c10::getApproximateTime(),
-          level_.load() >= RecordContext::ALLOC ? (context ? context : block.context) : nullptr,
+          std::move(gathered),
           labels.compile_context,
           labels.user_metadata};
 }
