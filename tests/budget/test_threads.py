@@ -87,6 +87,6 @@ def test_a_child_runs_ops_whatever_other_threads_of_its_parent_do(budget):
 
 
 def test_workers_of_a_loader_beside_a_second_thread_that_trains():
-    # Without Stowage a worker may hang: it is forked while the other thread holds a lock. The sums are the same without workers.
+    # Without Stowage a worker may hang, as it is forked while the other thread holds a lock: the plain run has none.
     plain = LOADS.replace("num_workers=2, timeout=60", "num_workers=0")
     assert run(LOADS, "14MiB") == run(plain, None)
