@@ -19,7 +19,7 @@ Registry& registry() {
   return *instance;
 }
 
-// The registry is held over the fork, so that the child finds its list whole.
+// Holds the registry's lock over the fork, so that the child's list is consistent.
 void before_fork(void*) { registry().mutex.lock(); }
 void in_parent(void*) { registry().mutex.unlock(); }
 void in_child(void*) {

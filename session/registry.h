@@ -15,8 +15,8 @@ void add_session(Session* session);
 void remove_session(Session* session);
 /// In order of adding.
 std::vector<Session*> all_sessions();
-/// Of each device the newest session, devices in order of their first: disable() ends a session permanently,
-/// and enable() begins another.
+/// The newest session of each device, in order of the devices' first sessions: disable() ends a session
+/// permanently, and enable() begins another.
 std::vector<Session*> present_sessions();
 
 }  // namespace stowage::session

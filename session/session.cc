@@ -35,7 +35,7 @@ void Session::State::mark(MarkSource source) {
     hot.watch_period.store(false, std::memory_order_relaxed);
     if (now == SessionState::kPlanning || now == SessionState::kPlanned) return act_on(leave_plan());
     if (now == SessionState::kRecording && recording.marks() > 0)
-      recording.forget();  // what was marked otherwise does not mix with what comes
+      recording.forget();  // marks of different sources must not mix
   }
   facts.count_iteration();
   frees.complete();
@@ -66,7 +66,7 @@ void Session::State::recording_mark(MarkSource source) {
   if (!budget.pending()) {
     if (std::optional<Plan> kept = planning.find_kept()) return adopt(std::move(*kept));
   }
-  // Where iterations that evict come between, a third one alike, with ops, may never come.
+  // If evicting iterations come in between, a third equal iteration, with ops, may never come.
   switch (recording.judge(/*ops_wanted=*/!evictions.saw_evictions())) {
     case Recording::Verdict::kGoOn:
       return;
@@ -144,7 +144,7 @@ void Session::State::record_again(const std::string& why) {
   start_recording();
 }
 
-// With a reason: for the rest of the process.
+// With a reason: permanently.
 void Session::State::rescue(const std::string& why) {
   arena.pause();
   recording.stop();
@@ -155,7 +155,7 @@ void Session::State::rescue(const std::string& why) {
   note(1, "the budget is held by evicting and recomputing" + (why.empty() ? why : " (" + why + ")"));
 }
 
-// `loud`: nobody asked for it. A session that holds a budget then keeps holding it, without a plan.
+// `loud`: the user did not request it. A session with a budget then keeps holding it, without a plan.
 void Session::State::turn_off(const std::string& reason, bool loud) {
   arena.pause();
   hot.watch_period.store(false, std::memory_order_relaxed);

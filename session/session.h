@@ -26,9 +26,9 @@ namespace stowage::session {
 
 class Session {
  public:
-  /// Begins to record at once and joins the process's sessions (registry.h), which are told about optimizer
-  /// steps and forks. `port` and `torch` must outlive the session. `plans` is for tests; by default the
-  /// background planner.
+  /// Starts recording at once and joins the sessions of the process (registry.h), which are told of
+  /// optimizer steps and forks. `port` and `torch` must outlive the session. `plans` is for tests; by
+  /// default the background planner.
   Session(DevicePort& port, TorchPort& torch, const Settings& settings,
           std::unique_ptr<PlanSource> plans = nullptr);
   ~Session();
@@ -44,9 +44,9 @@ class Session {
     return planned->allocate(bytes, stream);
   }
   void on_upstream_alloc(void* address, Bytes bytes, StreamId stream);
-  /// Upstream is about to be asked for `bytes`, off the plan: where arena and upstream would then hold more
-  /// than the job was seen to need, idle memory of the arena goes back to the device first, which is waited
-  /// for.
+  /// Call before an unplanned request to upstream: if arena and upstream would then hold more than the
+  /// job was seen to need, gives idle memory of the arena back to the device first, and waits for the
+  /// device.
   void before_upstream_alloc(Bytes bytes, StreamId stream);
   /// True if `address` was the arena's and is now freed; false: the caller frees it upstream (already noted
   /// here).
@@ -62,27 +62,27 @@ class Session {
   [[nodiscard]] bool owns(const void* address) const noexcept;
   /// The live block that begins at `address`; none in a forked child.
   [[nodiscard]] std::optional<allocator::ArenaBlock> block_at(const void* address) const;
-  /// Those of the arena that `address` lies in and those that wait for other streams, in order of offset;
-  /// none in a forked child.
+  /// The live blocks of the arena that contains `address`, and those that wait for other streams, in order
+  /// of offset; none in a forked child.
   [[nodiscard]] std::vector<allocator::ArenaBlock> active_blocks(const void* address) const;
   /// Rounded size of an arena address. Requires: owns(address).
   [[nodiscard]] Bytes size_of(const void* address) const;
   /// record_stream. True if the arena's; false: the caller passes it on upstream (already noted here).
   bool record_stream(void* address, StreamId stream);
-  /// Completes the frees that wait for other streams, for which it waits. Not while a graph is being
-  /// captured.
+  /// Completes the frees that wait for other streams, and waits for these streams. Not while a graph is
+  /// being captured.
   void finish_frees();
-  /// Whether the port is told about every block of the arena (DevicePort::on_block).
+  /// Whether to report every block of the arena to the port (DevicePort::on_block).
   void watch_blocks(bool wanted);
   /// An iteration ended. May switch states, release upstream's cache and map the arena.
   void on_mark(MarkSource source);
   /// False once marks have no effect any more: it is off, and its arena was given back.
   [[nodiscard]] bool needs_marks() const noexcept;
-  /// An optimizer step begins, and ends. This does not end an iteration: on_mark does.
+  /// An optimizer step begins or ends. It does not end an iteration: on_mark() does.
   void on_optimizer_begin();
   void on_optimizer_end();
-  /// True while one of the first optimizer steps runs: most of what it allocates is optimizer state and
-  /// lasts, so upstream, which serves all of it, should keep it apart from the rest.
+  /// True while one of the first optimizer steps runs: most of its allocations are optimizer state and last,
+  /// so upstream, which serves them all, should keep them apart from short-lived ones.
   [[nodiscard]] bool expects_lasting() const noexcept;
 
   [[nodiscard]] SessionState state() const;
@@ -96,28 +96,28 @@ class Session {
   [[nodiscard]] std::string report_json() const;
   /// Writes the recorded trace to `path`.
   Status save_trace(const std::string& path) const;
-  /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up what of the arena is
-  /// not in use. True if something changed: ask the ledger again. Call with no lock held.
+  /// Another `bytes` do not fit into the budget: makes room by evicting, or by giving up unused parts of the
+  /// arena. True if something changed: ask the ledger again. Call with no lock held.
   bool make_room(Bytes bytes);
-  /// Upstream refused `bytes`: evicts what makes contiguous room for them in `space`. True if anything was
-  /// evicted.
+  /// Upstream refused `bytes`: evicts tensors to make contiguous room for them in `space`. True if anything
+  /// was evicted.
   bool make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space);
   /// As make_room() where upstream refused `bytes`. True if something was freed: ask upstream again.
   bool make_room_upstream(Bytes bytes);
-  /// Gives unused memory of the arenas back to the device: page by page while a plan is followed, which takes
-  /// new memory where it needs some; otherwise the whole arena. Blocks that wait for other streams
-  /// are waited for first, as upstream does with its own. Waits for the device.
+  /// Gives unused memory of the arenas back to the device: page by page while a plan is followed, which
+  /// takes new memory as needed; else the whole arena. First waits for blocks that other streams still use,
+  /// as upstream does with its own. Waits for the device.
   void give_back_idle();
   /// The sentence for an out-of-memory error where make_room() could not help.
-  /// `workspaces`: what of upstream's blocks cuBLAS holds, as far as the caller knows.
+  /// `workspaces`: bytes of upstream's blocks that cuBLAS holds, as far as the caller knows.
   [[nodiscard]] std::string explain_shortage(Bytes bytes, Bytes workspaces = Bytes(0)) const;
-  /// There is a budget, in force now or later.
+  /// The session holds a budget, or will.
   [[nodiscard]] bool has_budget() const;
-  /// Python's guards are in place now: a budget that waited for them is in force from here on.
+  /// Python's guards are available: a budget that waited for them takes effect.
   void guards_placed();
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
-  /// stop(), and waits until the planner's thread no longer uses the session. For the end of the process.
+  /// stop(), then waits until the planner's thread no longer uses the session. Call at process exit.
   void stop_and_wait();
   /// In a forked child: off from now on, without taking a lock. Frees of arena addresses become no-ops.
   void after_fork() noexcept;

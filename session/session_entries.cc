@@ -1,4 +1,4 @@
-// What an adaptor tells a session, where it has to do with more than the plan: allocations, frees and
+// Entry points for adaptors that are off the fast path, for more than the plan: allocations, frees and
 // optimizer steps.
 #include <optional>
 #include <utility>
@@ -39,7 +39,7 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
   return address;
 }
 
-// While nobody else marks iterations, the allocations themselves tell where one begins: just before this
+// Without other marks, the allocations themselves show where an iteration begins: just before this
 // request.
 [[gnu::noinline]] void Session::watch_period(Bytes bytes, StreamId stream) {
   State& state = *state_;
@@ -57,12 +57,12 @@ void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (address == nullptr || bytes.value() == 0) return;
   tracer::Recorder* recorder = state.hot.recorder.load(std::memory_order_acquire);
-  // Upstream saw the streams pass before we did: the old free is complete, or it would not hand the address
-  // out.
+  // Upstream saw the streams pass before we did: it reuses the address, so the old free is
+  // complete.
   if (state.hot.uses.any_waiting() && state.hot.uses.forget(address) && recorder)
     recorder->on_free_completed(address);
   if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
-  // A share of the peak is not a limit yet: who marks iterations will tell, or the allocations do.
+  // A share of the peak is not a limit yet: marked iterations, or else the allocations, will show it.
   if (recorder && state.budget.pending() && state.peaks.on_alloc(recorder->live())) [[unlikely]]
     state.conduct([&] { state.budget.believe_peak(); });
   if (allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {

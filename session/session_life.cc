@@ -10,7 +10,7 @@ Session::Session(DevicePort& port, TorchPort& torch, const Settings& settings,
   state_->start_recording();
   state_->budget.begin(/*last_call=*/false);
   add_session(this);
-  torch.watch_steps();  // once the session is known: observers may have
+  torch.watch_steps();  // after registration: watching may have
                         // stopped for lack of one
 }
 

@@ -1,7 +1,7 @@
-// The parts of a session. None of them knows the session, nor those that stand after it.
+// The parts of a session. None of them knows the session, nor the parts declared after it.
 //
-// Three kinds: fixed; shared by all threads, each by its own rules; and the conductor's own, which only the
-// conducting thread uses (session_state.h).
+// Three kinds: fixed; shared by all threads, each by its own rules; and the conductor's, which only the
+// conducting thread touches (session_state.h).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a session tells of itself: figures, and its report (keys in docs/report.md).
+// A session's figures, and its report (keys in docs/report.md).
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Share of what was taken from the device that no tensor used at the peak.
+// Share of the reserved memory that no tensor used at the peak.
 double fragmentation(Bytes peak, Bytes reserved) {
   if (reserved.value() == 0 || peak >= reserved) return 0;
   return 1.0 - static_cast<double>(peak.value()) / static_cast<double>(reserved.value());
@@ -128,8 +128,8 @@ std::string Session::report_json() const {
   const Bytes reserved_before = std::max(facts.reserved_before, peak_before);
   const BudgetFacts budget = state.budget.facts();
   Bytes reserved_after = state.guard.reserved_after();
-  // Under a limit that is met the ledger's count is the exact one: the arena is mapped whole, but may be
-  // taken piece by piece.
+  // Once the limit is met the ledger's count is the exact one: the arena is mapped as a whole, but may be
+  // counted block by block.
   if (budget.limit.value() != 0) reserved_after = std::min(reserved_after, budget.peak_held);
   json["peak_live_bytes"] = peak.value();
   json["reserved_before_bytes"] = reserved_before.value();

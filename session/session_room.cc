@@ -1,4 +1,4 @@
-// Where memory is short: what a session gives up for a request.
+// What a session gives up for a request when memory is short.
 #include <algorithm>
 #include <string>
 
@@ -89,7 +89,7 @@ void Session::give_back_idle() {
   state_->conduct([&state = *state_] {
     if (state.state.load() != SessionState::kPlanned) return state.arena.give_back();
     state.arena.shrink_former_now();
-    if (state.arena.exists()) state.arena.give_back_idle();  // who follows a plan keeps its addresses
+    if (state.arena.exists()) state.arena.give_back_idle();  // a followed plan keeps its addresses
   });
 }
 

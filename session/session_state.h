@@ -23,9 +23,9 @@ struct Session::State : SessionParts {
   ConductorLock conductor;
   bool warned = false;
 
-  /// Runs `work` as the conductor; a failure turns the session off. Nothing happens where another thread
-  /// conducts, nor inside a graph's capture: nothing can be switched there, and what is captured is no
-  /// iteration of the job's.
+  /// Runs `work` as the conductor; a failure turns the session off. Does nothing while another thread
+  /// conducts, nor during a graph capture: nothing can be switched there, and a capture is no iteration of
+  /// the job's.
   template <class Work>
   void conduct(Work work) {
     if (hot.forked.load(std::memory_order_relaxed) || !port.may_wait()) return;
@@ -37,8 +37,8 @@ struct Session::State : SessionParts {
     }
     conductor.unlock();
   }
-  /// A request needs room: frees unused memory of the arena. True if any was freed. Waits at most `patience`
-  /// for another thread that conducts.
+  /// A request needs room: gives up unused parts of the arena. True if anything was given up. Waits at most
+  /// `patience` for another conducting thread.
   bool give_up_arena(std::chrono::milliseconds patience);
   void start_recording();
   void mark(MarkSource source);

@@ -1,8 +1,8 @@
-// Large blocks of the heap that were freed under a budget, kept for the next request of their size.
+// Large heap blocks that were freed under a budget, kept for the next request of the same size.
 //
-// Under a budget the heap gives large blocks back to the system at once, so that the process's resident size
-// follows what tensors hold; allocating them again would cost a page fault for every 4 KiB. Kept blocks stay
-// in the ledger, and are freed first when room is needed. Thread safety: every member, from any
+// Under a budget the heap returns large blocks to the system at once, so that the process's resident size
+// follows what tensors hold. Allocating them again would cost a page fault for every 4 KiB. Kept blocks stay
+// counted in the ledger and are freed first when memory is needed. Thread safety: every member, from any
 // thread; one mutex, under which nothing else is called. A forked child allocates through it, too.
 #pragma once
 
@@ -19,14 +19,14 @@ class BlockCache {
  public:
   BlockCache();
 
-  /// A kept block of at least `bytes`, and hardly more; null: there is none.
+  /// A kept block of at least `bytes` and at most 1/16 more; null: there is none.
   void* take(std::size_t bytes) noexcept;
   /// Keeps a block of `bytes`. False: it is too small, or there are too many.
   bool keep(void* address, std::size_t bytes) noexcept;
-  /// The block that was kept longest, which is the caller's now; null: there is none.
+  /// Removes the oldest block and hands it to the caller; null: there is none.
   void* oldest() noexcept;
   [[nodiscard]] Bytes bytes() const noexcept;
-  /// Its lock is free in a forked child. Requires: the cache lives as long as the process.
+  /// Keeps the lock free in a forked child. Requires: the cache lives as long as the process.
   void hold_over_forks() { stowage::hold_over_forks(mutex_); }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint8_t kPriority = 1;  // upstream registers with 0
 
-// A session; those of earlier installs stay, since tensors of theirs may be alive.
+// One session per install. Earlier ones stay, since tensors in their arenas may be alive.
 struct Station {
   Station(CpuPort& port, const session::Settings& settings) : session(port, live_torch(), settings) {}
   session::Session session;
@@ -69,7 +69,7 @@ c10::DataPtr CpuAdaptor::allocate(std::size_t bytes) {
   return {address, address, &delete_any, cpu};
 }
 
-// The bytes are counted first, all at once, so that the limit holds against other threads.
+// Counts all bytes in one step before it allocates, so that concurrent threads cannot exceed the limit.
 c10::DataPtr CpuAdaptor::allocate_within_budget(session::Session& session, std::size_t bytes) {
   const Bytes most = CpuPort::most_held(bytes);
   static std::once_flag once;
@@ -101,7 +101,7 @@ void CpuAdaptor::delete_any(void* address) {
   if (address == nullptr) return;
   const CpuAdaptor& self = adaptor();
   Station& station = *self.latest_.load(std::memory_order_acquire);
-  // The profiler forgets it first: once freed, the address may be somebody else's.
+  // Tell the profiler first: once the block is freed, another thread may get the address.
   if (station.session.owns(address)) c10::profiledCPUMemoryReporter().Delete(address);
   if (self.free_in_older(address) || station.session.free(address)) return;
   if (self.port_->ledger()->limited()) [[unlikely]] {

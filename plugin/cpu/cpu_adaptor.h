@@ -1,5 +1,5 @@
-// PyTorch's CPU allocator with Stowage in front: planned requests come from the arena, all else is
-// upstream's.
+// PyTorch's CPU allocator with Stowage in front: the arena serves planned requests, upstream serves the
+// rest.
 //
 // All data is handed out under one constant deleter with context == data, as raw_allocate demands. Data that
 // upstream handed out before the install keeps upstream's deleter, unless count_cpu() takes it in. Addresses
@@ -20,8 +20,8 @@ namespace stowage::plugin {
 Status install_cpu(const session::Settings& settings);
 /// Puts upstream back. Tensors in the arena stay valid until they are freed.
 void remove_cpu();
-/// Counts the memory of a storage from before the install, if it is upstream's, until it is freed. No effect
-/// without a budget. Requires: the storage lives, and its memory is not freed or replaced meanwhile.
+/// Counts the memory of a storage that upstream allocated before the install, until it is freed. Does nothing
+/// without a budget. Requires: the storage lives, and no thread frees or replaces its memory meanwhile.
 void count_cpu(c10::StorageImpl& storage);
 /// The session in place, or nullptr.
 session::Session* cpu_session();

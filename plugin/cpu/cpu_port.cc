@@ -54,7 +54,7 @@ TraceInfo CpuPort::describe() {
 }
 
 Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes, allocator::Backing backing) {
-  // Room in addresses for the plans of further kinds of iteration; without it the arena cannot grow, no more.
+  // Reserve address space for plans of further kinds of iteration. If that fails, the arena just cannot grow.
   auto roomy =
       allocator::make_arena(allocator::HostBackend{}, std::max(bytes, host_memory()), bytes, backing);
   if (roomy.ok()) return roomy;
@@ -97,7 +97,7 @@ void CpuPort::note_given_back(void* address) noexcept {
   tell(address, false);
 }
 
-// For a schedule's log: what tensors hold, kept blocks not counted. Nobody needs it without a limit.
+// For a schedule's log: what tensors hold, without kept blocks. Only needed under a limit.
 void CpuPort::tell(void* address, bool taken) noexcept {
   if (!ledger_.limited()) return;
   const auto bytes = static_cast<std::int64_t>(malloc_usable_size(address));
@@ -119,7 +119,7 @@ void CpuPort::note_settled(void* address, Bytes reserved) noexcept {
 }
 
 void CpuPort::return_memory_at_once() noexcept {
-  constexpr int kLarge = 128 << 10;  // glibc's first threshold, which it raises by itself otherwise
+  constexpr int kLarge = 128 << 10;  // glibc's initial threshold; setting it stops glibc from raising it
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, kLarge);
   malloc_trim(0);

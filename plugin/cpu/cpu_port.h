@@ -37,7 +37,7 @@ class CpuPort final : public session::DevicePort {
   /// for it.
   void note_taken(void* address) noexcept;
   void note_given_back(void* address) noexcept;
-  /// The same for what upstream had given out before there was a session.
+  /// The same for a block that upstream handed out before the session existed.
   void note_found(void* address) noexcept;
   /// The most that the heap holds for a request of `bytes`.
   static Bytes most_held(std::size_t bytes) noexcept;
@@ -50,7 +50,7 @@ class CpuPort final : public session::DevicePort {
   bool keep(void* address) noexcept;
   /// A kept block for `bytes`, or null.
   void* reuse(std::size_t bytes) noexcept;
-  /// Frees the block that was kept longest. False: there is none.
+  /// Frees the oldest kept block. False: there is none.
   bool release_oldest() noexcept;
 
  private:

@@ -24,7 +24,7 @@ std::mutex& installing() {
 
 Error unsupported(const std::string& why) { return {ErrorCode::kUnsupported, why}; }
 
-/// The native allocator behind the present one, or why there is none to wrap.
+/// The native allocator, also behind another one in place, or why there is none to wrap.
 Result<torch_cuda::CUDAAllocator*> find_native() {
   if (std::getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != nullptr) {
     return unsupported(

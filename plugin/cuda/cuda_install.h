@@ -1,4 +1,4 @@
-// Puts Stowage's CUDA allocator in the place of PyTorch's, and takes it out again.
+// Replaces PyTorch's CUDA allocator with Stowage's, and restores it again.
 //
 // Works before and after CUDA is initialised, since native's data carries native's own deleter. Installing is
 // refused, with one error that says why, when torch is of another release than this build's, when the job
@@ -15,9 +15,9 @@ class CudaAdaptor;
 
 /// Installs with `settings`. Installing again is fine and changes nothing. Error: kUnsupported.
 Status install_cuda(const session::Settings& settings);
-/// Stops serving and gives PyTorch its allocator back. What lies in the arena stays valid and freeable; as
-/// long as any of it, or upstream memory handed out under Stowage's deleter, is alive, the adaptor stays in
-/// place and hands every request on as it is.
+/// Stops serving and restores PyTorch's allocator. Arena blocks stay valid and freeable. While any of them,
+/// or any upstream block handed out under Stowage's deleter, is alive, the adaptor stays in place and
+/// forwards every request unchanged.
 void remove_cuda();
 /// An adaptor that serves only callers of the C ABI: PyTorch's own allocator slot is not touched.
 /// Error: as install_cuda.

@@ -39,9 +39,9 @@ bool take_number(std::string_view& text, unsigned& number) {
   return true;
 }
 
-/// What the function `symbol` of libtorch_cuda answers; nothing if there is none. That library is looked up,
-/// not linked: it is there whenever a CUDA tensor is, and loading its gigabyte otherwise would cost the CPU's
-/// jobs.
+/// The result of the function `symbol` of libtorch_cuda; nothing if there is none. Looks the library up
+/// instead of linking it: it is loaded whenever a CUDA tensor exists, and CPU jobs should not pay for
+/// loading its gigabyte.
 template <class Answer>
 std::optional<Answer> ask_torch_cuda(const char* symbol) {
   void* library = dlopen("libtorch_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
@@ -74,7 +74,7 @@ Status check_torch_version(std::string_view running) {
   return check(major, minor, std::string(running));
 }
 
-// These and the next are of ATen/cuda/CUDAContextLight.h.
+// The symbols here and below are of ATen/cuda/CUDAContextLight.h.
 const std::array<std::size_t, 2>& blas_workspace_sizes() {
   static const std::array<std::size_t, 2> sizes{
       ask_torch_cuda<std::size_t>("_ZN2at4cuda22getChosenWorkspaceSizeEv").value_or(0),

@@ -35,16 +35,16 @@ namespace stowage::plugin {
 const char* built_torch_version();
 /// Bytes of the workspaces that PyTorch takes for cuBLAS and cuBLASLt; 0 where it does not tell.
 const std::array<std::size_t, 2>& blas_workspace_sizes();
-/// True if PyTorch keeps them: newer ones give them back after each op, as any other scratch memory.
+/// True if PyTorch keeps them: newer releases free them after each op, like any other scratch memory.
 bool blas_workspaces_are_kept();
 /// Refuses a torch of another minor release. `running` is torch.__version__, such as "2.11.0+cu130".
-/// Error: kUnsupported, naming both versions and the way out.
+/// Error: kUnsupported, naming both versions and the fix.
 Status check_torch_version(std::string_view running);
 /// The same for the torch that is loaded in this process.
 Status check_loaded_torch();
-/// True if PyTorch takes and keeps workspaces of `bytes` for cuBLAS or cuBLASLt, and the code at `caller` is
-/// of its CUDA library, which asks for them itself. A tensor may have that size too; libtorch_cpu asks for
-/// those.
+/// True if PyTorch keeps workspaces of `bytes` for cuBLAS or cuBLASLt, and the code at `caller` belongs to
+/// libtorch_cuda, which allocates them itself. A tensor may have that size too, but libtorch_cpu allocates
+/// tensors.
 bool is_blas_workspace(std::size_t bytes, const void* caller);
 
 }  // namespace stowage::plugin

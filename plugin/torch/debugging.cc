@@ -13,7 +13,7 @@ namespace {
 
 using recompute::Runtime;
 
-// Ops between forced evictions, by seed: often finds what is wrong soon, seldom what happens over many ops.
+// Ops between forced evictions, by seed: short distances fail early, long ones show effects over many ops.
 constexpr std::array<std::uint32_t, 5> kEvery{3, 1, 7, 20, 2};
 
 recompute::Options options_of(const session::Settings& settings) {

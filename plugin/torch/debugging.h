@@ -1,5 +1,5 @@
-// STOWAGE_VERIFY and STOWAGE_EVICT: the runtime sees the whole job's ops, with or without a budget, and
-// checks or evicts what nobody asked it to. docs/debugging.md says what that is for.
+// STOWAGE_VERIFY and STOWAGE_EVICT: the runtime observes all ops of the job, with or without a budget, to
+// verify recipes or to force evictions. docs/debugging.md says what that is for.
 //
 // Thread safety: every member, from any thread.
 #pragma once
@@ -17,16 +17,16 @@ class Debugging {
  public:
   explicit Debugging(session::RuntimeUsers& users) : users_(users) {}
 
-  /// What the runtime is to be installed with.
+  /// The options for installing the runtime.
   [[nodiscard]] recompute::Options options() const;
-  /// The settings that hold from now on. Before sessions are made.
+  /// The settings to use from now on. Call before sessions are made.
   void ask(const session::Settings& settings);
-  /// Begins what was asked for, once Python's guards are known; further calls do nothing. A failure is a
-  /// warning, and the job continues without.
+  /// Starts what the settings ask for, once Python's guards are known; further calls do nothing. A failure
+  /// is a warning, and the job continues without it.
   void begin();
   /// The runtime is installed for debugging.
   [[nodiscard]] bool on() const { return on_.load(std::memory_order_relaxed); }
-  /// Brings back what is evicted, and says in one line what was checked. Failures are warnings.
+  /// Restores evicted tensors, and prints one line on what was checked. Failures are warnings.
   void end() noexcept;
 
  private:

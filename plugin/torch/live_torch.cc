@@ -58,14 +58,14 @@ void LiveTorch::watch_steps() {
   tracer::start_observing_steps(std::move(callbacks));
 }
 
-// Without a budget no session tells the runtime, which is there for debugging alone.
+// Without a budget no session reports to the runtime, which then runs only for debugging.
 void LiveTorch::mark_all(MarkSource source) {
   const std::uint64_t before = ended_iterations_.load();
   for (session::Session* session : session::all_sessions()) session->on_mark(source);
   if (debugging_.on() && ended_iterations_.load() == before) Runtime::end_iteration();
 }
 
-// A session joins the process's before it asks for marks, so that none is overlooked here.
+// A session registers itself before it asks for marks, so this check cannot miss one.
 void LiveTorch::stop_where_nobody_listens() {
   if (debugging_.on()) return;
   const std::lock_guard lock(mutex_);

@@ -22,16 +22,16 @@ namespace stowage::plugin {
 
 class LiveTorch final : public session::TorchPort {
  public:
-  /// Python is there. Called before sessions are made, or later: those that wait for it then need to know
-  /// it (Session::guards_placed).
+  /// Python is available. Call it before sessions are made; if later, tell the sessions that wait for it
+  /// (Session::guards_placed).
   void set_guard_placer(session::GuardPlacer placer) { users_.set_guard_placer(placer); }
 
   /// STOWAGE_VERIFY and STOWAGE_EVICT.
   [[nodiscard]] Debugging& debugging() { return debugging_; }
-  /// All sessions hear that an iteration ended.
+  /// Tells all sessions that an iteration ended.
   void mark_all(MarkSource source);
 
-  /// Ends by itself where no session needs marks any more.
+  /// Stops watching once no session needs marks.
   void watch_steps() override;
   void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
                    session::DevicePort& port) override;
@@ -63,7 +63,7 @@ class LiveTorch final : public session::TorchPort {
 
   session::RuntimeUsers users_;
   Debugging debugging_{users_};
-  std::atomic<std::uint64_t> ended_iterations_{0};  ///< that a session told the runtime of
+  std::atomic<std::uint64_t> ended_iterations_{0};  ///< that sessions reported to the runtime
   std::mutex mutex_;
   std::map<Device, std::shared_ptr<tracer::OpClock>> clocks_;  ///< null: host time
   bool steps_observed_ = false;

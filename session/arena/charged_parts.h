@@ -1,9 +1,10 @@
-// Which parts of an arena the ledger counts, where it has no room for all of it yet.
+// Tracks which parts of an arena the ledger counts, while it has no room for all of it.
 //
-// An arena replaces memory that PyTorch's own allocator still holds when a job switches to its plan: what the
-// last iteration left, such as gradients. Where a device commits memory on first touch, the arena is counted
-// block by block as the job uses it, while the other side shrinks; their sum never exceeds the limit.
-// Thread safety: every member, from any thread; one mutex, under which only the ledger is called.
+// An arena replaces memory that PyTorch's own allocator still holds when a job switches to its plan: what
+// the last iteration left, such as gradients. On a device that commits memory at first touch, the ledger
+// counts the arena block by block as the job uses it, while PyTorch's part shrinks; together they never
+// exceed the limit. Thread safety: every member, from any thread; one mutex, under which only the ledger is
+// called.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ namespace stowage::session {
 
 class ChargedParts {
  public:
-  /// All of `arena` is counted now, or nothing.
+  /// Starts tracking `arena`, of which the ledger counts everything or nothing now.
   void begin(RetirableArena& arena);
-  /// Counts the block's bytes that are not counted yet. False, and counts nothing: the budget has no room.
+  /// Counts the block's bytes that are not counted yet. False, and counts none: the budget has no room.
   [[nodiscard]] bool add(std::uint64_t offset, Bytes bytes);
   /// Counts all that is mapped. False: the budget has no room.
   [[nodiscard]] bool add_all();
-  /// [begin, end) is to be counted again when it is used. How many of its bytes are counted, until give().
+  /// [begin, end) counts again only when used. Returns how many of its bytes are counted, until give().
   Bytes forget(std::uint64_t begin, std::uint64_t end);
-  /// So many of the forgotten bytes are no longer counted.
+  /// Stops counting `bytes` that forget() returned.
   void give(Bytes bytes);
 
  private:

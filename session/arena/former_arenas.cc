@@ -25,7 +25,7 @@ void FormerArenas::shrink() {
       former->decommit_idle();
       continue;
     }
-    allocators_[i].store(nullptr, std::memory_order_release);  // before the addresses can be somebody else's
+    allocators_[i].store(nullptr, std::memory_order_release);  // before the addresses can be mapped again
     count_.fetch_sub(1, std::memory_order_release);
     arenas_[i]->retire();
   }

@@ -1,12 +1,12 @@
-// Arenas of plans that are no longer followed, in which a tensor still lives.
+// Arenas of plans that are no longer followed, in which tensors are still alive.
 //
-// Why: a tensor may stay for as long as the job runs. It keeps the segments of the arena that it lies in and
-// nothing else, and the next plan gets an arena of its own.
+// Why: a tensor may live as long as the job runs. It pins only the segments of the arena that it occupies,
+// and the next plan gets a new arena.
 //
-// Thread safety: find() and any() take no lock and may run beside all else, in a forked child too. The other
-// members, from any thread; one mutex, under which allocators and arenas are called, but nothing of the
-// session's. An arena leaves only after its last block was freed, so no find() for an address of it is
-// underway then.
+// Thread safety: find() and any() take no lock and may run concurrently with everything else, in a forked
+// child too. The other members, from any thread; one mutex, under which allocators and arenas are called,
+// but nothing of the session's. An arena is removed only after its last block was freed, so no find() for
+// one of its addresses is running then.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ class FormerArenas {
  public:
   static constexpr std::size_t kCapacity = 16;
 
-  /// `allocator`, which no longer hands out addresses, uses `arena`; both outlive this. False, and nothing
-  /// changes: there are kCapacity already.
+  /// `allocator` uses `arena` and serves no more requests; both outlive this. False, and nothing changes:
+  /// there are kCapacity already.
   [[nodiscard]] bool add(allocator::PlannedAllocator& allocator, RetirableArena& arena);
   /// The allocator in whose arena `address` lies, or null.
   [[nodiscard]] allocator::PlannedAllocator* find(const void* address) const noexcept {
@@ -36,11 +36,11 @@ class FormerArenas {
     return nullptr;
   }
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
-  /// Gives back all memory that no tensor lies in. Waits for the device if there is anything.
+  /// Gives back memory that no tensor occupies. Waits for the device if there is any.
   void shrink();
-  /// Bytes of memory behind all of them, or what the ledger counts of that, if it is less.
+  /// Committed bytes of all of them; of each, no more than the ledger counts for it.
   [[nodiscard]] Bytes committed() const;
-  /// Bytes that live in them.
+  /// Bytes of live blocks in them.
   [[nodiscard]] Bytes live() const;
 
  private:

@@ -28,7 +28,7 @@ bool Frees::free(void* address) {
   return true;
 }
 
-// Before the block is free: afterwards its address may be another's.
+// Runs before the block is free: afterwards another thread may get its address.
 void Frees::tell(void* address, bool completed) {
   if (!hot_.history.load(std::memory_order_relaxed)) return;
   const std::optional<allocator::ArenaBlock> block = arena_.owner_of(address)->block_at(address);

@@ -1,4 +1,4 @@
-// The job's frees: immediate, or when other streams that used the block have passed it (stream_uses.h).
+// The job's frees: at once, or deferred until other streams have passed the block's use (stream_uses.h).
 //
 // Thread safety: every member, from any thread; takes no lock of its own.
 #pragma once
@@ -16,12 +16,12 @@ class Frees {
   /// All must outlive it.
   Frees(SessionHot& hot, DevicePort& port, ServedArena& arena) : hot_(hot), port_(port), arena_(arena) {}
 
-  /// The job frees `address`: recorder, arena and observers of blocks are told. True if it is the
-  /// arena's.
+  /// The job frees `address`: tells the recorder, the arena and, if it watches blocks, the port. True if it
+  /// is the arena's.
   bool free(void* address);
-  /// Completes the frees whose streams have passed. Never blocks.
+  /// Completes the deferred frees whose streams have passed. Never blocks.
   void complete();
-  /// Completes those in the arena; waits for their streams.
+  /// Completes the deferred frees in the arena; waits for their streams.
   void finish();
 
  private:

@@ -1,9 +1,9 @@
 // An arena whose memory can go back to the device before the PlannedAllocator on top of it is destroyed, and
-// that stands in the device's ledger.
+// that the device's ledger counts.
 //
-// The hot path holds bare pointers to the allocator and takes no lock of the session's, so the allocator
-// object is kept permanently; its memory is what counts. Requires for retire(): nothing in it is live and
-// nothing will be served from it. Thread safety: as Arena's; charged() from any thread.
+// The hot path holds bare pointers to the allocator and takes no session lock, so the allocator object is
+// never destroyed; only its memory goes. Requires for retire(): nothing in it is live and nothing will be
+// served from it. Thread safety: as Arena's; charged() from any thread.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace stowage::session {
 
 class RetirableArena final : public allocator::Arena {
  public:
-  /// `ledger` has counted `charged` bytes of it; null: nobody counts. `page`: what memory is mapped in.
+  /// `ledger` has counted `charged` bytes of it; null: nothing is counted. `page`: mapping granularity.
   RetirableArena(std::unique_ptr<allocator::Arena> arena, Ledger* ledger, Bytes page, Bytes charged)
       : arena_(std::move(arena)),
         ledger_(ledger),
@@ -51,7 +51,7 @@ class RetirableArena final : public allocator::Arena {
   bool decommit(std::size_t index) noexcept override {
     if (!arena_) return false;
     if (!arena_->decommit(index)) return false;
-    uncharge(arena_->committed());  // less may be counted already: what was in use of it
+    uncharge(arena_->committed());  // the ledger may count less already: only used blocks
     return true;
   }
   Status commit(std::size_t index) override {

@@ -71,8 +71,8 @@ Status ServedArena::map_for(const std::vector<Plan>& plans) {
   return {};
 }
 
-// Memory comes as the job uses it, while upstream's goes: never both at once. Under a budget the bytes are
-// counted before they are mapped; none, where there is no room yet and none are taken yet.
+// Without a budget memory is committed on use, while upstream's goes: never both at once. Under a budget
+// bytes are counted before they are mapped; none, if there is no room yet and memory is committed on touch.
 Result<std::unique_ptr<RetirableArena>> ServedArena::map_retirable(Bytes height) {
   const bool on_use = !budget_.on() && !port_.commits_on_touch();
   Ledger* const ledger = port_.ledger();
@@ -153,20 +153,20 @@ void ServedArena::give_back() {
     return;
   if (settles() || !port_.may_wait() || !shut_out()) return;
   if (allocator().live_bytes().value() != 0) return give_back_idle();
-  hot_.owner.store(nullptr, std::memory_order_release);  // before the addresses can become somebody else's
+  hot_.owner.store(nullptr, std::memory_order_release);  // before the addresses can be mapped again
   arena_->retire();
   arena_ = nullptr;
 }
 
-// Under a budget the host's parts are counted one by one, and go back in give_up_free_parts().
+// Under a budget the CPU arena's blocks are counted one by one; give_up_free_parts() gives them back.
 void ServedArena::give_back_idle() {
   if (budget_.on() && port_.commits_on_touch()) return;
   allocator().decommit_idle();
   watch_memory(true);
 }
 
-// Under a budget a former arena is counted by its blocks from then on, which only memory that is committed on
-// touch allows.
+// Under a budget a former arena is counted by its blocks from then on, which requires memory that is
+// committed on touch.
 bool ServedArena::part_with() {
   shut_out();
   if (budget_.on()) {

@@ -1,13 +1,13 @@
 // The arena that plans are served from: its memory, the allocator on top of it, former arenas in which
 // tensors still live, and how it finds room under a budget.
 //
-// At a switch upstream still holds what the last iteration left, for which the arena has places too. Where
-// the budget has no room for both, the arena *settles*: it is counted bit by bit, as the job comes to use it
+// At a switch upstream still holds what the last iteration left, for which the arena has places too. If the
+// budget cannot hold both, the arena *settles*: it is counted block by block, as the job uses it
 // (charged_parts.h). Within an iteration or two upstream's part is gone and the arena is counted as a whole.
 //
 // Thread safety: exists(), owner_of(), the bytes of all arenas, settling() and allocate_settling() from any
 // thread; the rest is the conductor's. The hot
-// path has bare pointers to allocators (session_hot.h), so those are kept permanently.
+// path has bare pointers to allocators (session_hot.h), so those are never destroyed.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class ServedArena {
   ServedArena(SessionHot& hot, DevicePort& port, const BudgetController& budget, Fault fault)
       : hot_(hot), port_(port), budget_(budget), fault_(fault) {}
 
-  /// There is an arena, in use or not.
+  /// An arena exists, whether it serves requests or not.
   [[nodiscard]] bool exists() const { return hot_.owner.load(std::memory_order_acquire) != nullptr; }
   /// The allocator of the present arena, or of the last one. Requires: there was one.
   [[nodiscard]] allocator::PlannedAllocator& allocator() const { return *allocators_.back(); }
@@ -43,26 +43,26 @@ class ServedArena {
   [[nodiscard]] bool lacks_memory() const { return allocator().committed_bytes() < mapped(); }
   /// The allocator whose arena `address` lies in, former ones included, or null.
   [[nodiscard]] allocator::PlannedAllocator* owner_of(const void* address) const noexcept;
-  /// Bytes of all arenas: backed by memory, and live.
+  /// Bytes of all arenas: committed, and live.
   [[nodiscard]] Bytes committed_bytes() const;
   [[nodiscard]] Bytes live_bytes() const;
-  /// Highest of arena and upstream together since the arena's peaks were reset; 0 without an arena.
+  /// Peak of arena and upstream together since the arena's peaks were reset; 0 without an arena.
   [[nodiscard]] Bytes peak_bytes() const;
   /// What tensors hold outside the present arena.
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
 
-  /// Maps an arena for `plan`, or has the present one serve it. resume() hands out addresses. False: not now,
-  /// since the device cannot be waited for. Error: no memory or no room in the budget; or tensors of the old
-  /// plan live in the present arena and cannot be parted with.
+  /// Maps an arena for `plan`, or lets the present one serve it. resume() hands out addresses. False: not
+  /// now, since the device must not be waited for. Error: no memory or no room in the budget; or tensors of
+  /// the old plan live in the present arena, and it cannot become a former one.
   Result<bool> serve(const Plan& plan);
   /// Maps an arena for all of `plans`, as serve(). Requires: not exists().
   Status map_for(const std::vector<Plan>& plans);
   /// Hands out nothing until resume().
   void pause();
   void resume();
-  /// Forgets the plans, so that a late caller gets no address either. False: it has pinned plans.
+  /// Drops the plans: not even a late caller gets an address. False: it has pinned plans.
   bool shut_out();
-  /// Whether each allocation checks from now on that the arena has memory for it.
+  /// From now on every allocation checks that the arena has memory for it; with false, none does.
   void watch_memory(bool watched) { hot_.thin.store(watched, std::memory_order_relaxed); }
 
   /// The allocator that serves while the arena settles, or null.
@@ -70,31 +70,31 @@ class ServedArena {
     return settling_.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool settles() const { return settling_.load(std::memory_order_relaxed) != nullptr; }
-  /// An address of `now`, which settling() gave, if the budget has room for the block.
+  /// An address of `now`, which settling() returned, if the budget has room for the block.
   void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   /// Counts the arena as a whole. False: the budget has no room for that, and it keeps settling.
   bool count_whole();
-  /// An iteration ended while it still settles. Returns for how many in a row.
+  /// An iteration ended while it settles. Returns for how many in a row.
   std::uint64_t count_settling() { return ++settling_marks_; }
   [[nodiscard]] bool settled_before() const { return settling_marks_ > 0; }
-  /// From now on it is counted block by block again, if plans are served from it.
+  /// Counts it block by block again from now on, if it serves.
   void settle_again();
   /// Bytes that the ledger lacks for the whole arena.
   [[nodiscard]] Bytes missing() const { return port_.ledger()->missing(mapped() - arena_->charged()); }
 
-  /// Unused memory goes back to the device and is no longer counted; used memory stays where it is. How
-  /// much went. Requires: exists().
+  /// Gives unused parts back to the device and stops counting them; parts in use stay in place. Returns the
+  /// bytes given back. Requires: exists().
   Bytes give_up_free_parts();
-  /// Gives the arena back where it is not served from; what is live in it stays. Waits for the device.
+  /// Gives the arena back if it does not serve; keeps what is live in it. Waits for the device.
   void give_back();
-  /// Gives idle memory of an arena back that is served from, page by page. Waits for the device.
+  /// Gives idle memory of the arena back, page by page, even while it serves. Waits for the device.
   void give_back_idle();
-  /// Where tensors live in it: it becomes a former arena, which keeps the segments that they lie in, and
-  /// hands nothing out any more. False, and it stays: the budget forbids it, or there are too many. Requires:
+  /// Turns an arena with live tensors into a former one, which keeps only the segments that they occupy and
+  /// serves no more requests. False, and it stays: the budget forbids it, or there are too many. Requires:
   /// the device can be waited for.
   bool part_with();
-  /// Gives back former arenas' memory that no tensor lies in. Waits for the device, but not at every mark
-  /// where frees wait for other streams, which may be done soon.
+  /// Gives back former arenas' memory that no tensor occupies. Waits for the device, so it skips most marks
+  /// while frees wait for other streams, which may be done soon.
   void shrink_former();
   void shrink_former_now() {
     if (hot_.former.any()) hot_.former.shrink();
@@ -110,7 +110,7 @@ class ServedArena {
   DevicePort& port_;
   const BudgetController& budget_;
   const Fault fault_;
-  /// Instead of `serving`: an address is handed out where the ledger can count it.
+  /// Set instead of `serving`: hands out an address only if the ledger can count it.
   std::atomic<allocator::PlannedAllocator*> settling_{nullptr};
   ChargedParts parts_;
   std::vector<std::unique_ptr<allocator::PlannedAllocator>> allocators_;  ///< the last one may be in use

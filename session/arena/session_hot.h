@@ -1,4 +1,4 @@
-// The part of a session that every allocation and every free reads, and nothing else; session.h has it
+// The fields of a session that every allocation and every free reads, and no others; session.h holds them
 // inline.
 //
 // Thread safety: atomics, written by the conductor (session_state.h) and read by any thread.
@@ -17,7 +17,7 @@ class Recorder;
 
 namespace stowage::session {
 
-/// One bit of a word that others share, so that the hot path asks for several of them with one load.
+/// One bit of a shared word, so that the hot path tests several bits with one load.
 class WatchBit {
  public:
   WatchBit(std::atomic<std::uint8_t>& word, std::uint8_t bit) : word_(word), bit_(bit) {}
@@ -36,17 +36,17 @@ class WatchBit {
   const std::uint8_t bit_;
 };
 
-/// What is asked each time lies on one cache line.
+/// The fields that are read each time share one cache line.
 struct alignas(64) SessionHot {
   static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4, kThin = 8;
 
-  /// An allocation involves more than the plan.
+  /// An allocation concerns more than the plan.
   [[nodiscard]] bool allocation_is_watched() const noexcept {
     return recorder.load(std::memory_order_acquire) != nullptr ||
            (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory | kThin)) != 0 ||
            uses.any_waiting();
   }
-  /// A free involves more than the arena.
+  /// A free concerns more than the arena.
   [[nodiscard]] bool free_is_watched() const noexcept {
     return recorder.load(std::memory_order_acquire) != nullptr ||
            (watched.load(std::memory_order_relaxed) & (kForked | kHistory)) != 0 || uses.any_noted();
@@ -54,14 +54,14 @@ struct alignas(64) SessionHot {
 
   std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
   std::atomic<allocator::PlannedAllocator*> owner{nullptr};    ///< owns the arena; outlives `serving`
-  std::atomic<tracer::Recorder*> recorder{nullptr};            ///< writes down
+  std::atomic<tracer::Recorder*> recorder{nullptr};            ///< records the job
   std::atomic<std::uint8_t> watched{kPeriod};
   StreamUses uses;
-  // Asked less often.
+  // Read less often.
   WatchBit forked{watched, kForked};
   WatchBit watch_period{watched, kPeriod};  ///< no optimizer or user has marked yet
-  WatchBit history{watched, kHistory};      ///< an observer wants every block (DevicePort::on_block)
-  WatchBit thin{watched, kThin};            ///< the arena lacks memory that the plan may want
+  WatchBit history{watched, kHistory};      ///< report every block (DevicePort::on_block)
+  WatchBit thin{watched, kThin};            ///< the arena lacks memory that the plan may need
   FormerArenas former;                      ///< where tensors of older plans live
 };
 

@@ -35,7 +35,7 @@ bool StreamUses::forget(void* address) {
   const auto at = std::find_if(waiting_.begin(), waiting_.end(),
                                [&](const Waiting& one) { return one.address == address && !one.in_arena; });
   if (at == waiting_.end()) return false;
-  at->address = nullptr;  // its fences are still asked for, so that the port gets them back
+  at->address = nullptr;  // its fences are still queried, so that the port can recycle them
   return true;
 }
 
@@ -53,11 +53,11 @@ std::vector<StreamUses::Waiting> StreamUses::passed(DevicePort& port) {
   std::vector<Waiting> open;
   {
     const std::lock_guard lock(mutex_);
-    open.swap(waiting_);  // ours alone until they are put back, so no fence is asked for twice
+    open.swap(waiting_);  // private until they are put back, so that no fence is queried twice
   }
   std::vector<Waiting> done;
   std::vector<Waiting> rest;
-  std::vector<StreamId> behind;  // streams with a fence that has not passed: no later one has
+  std::vector<StreamId> behind;  // streams with a pending fence: later ones are pending too
   const auto has_passed = [&](const Fence& fence) {
     if (std::find(behind.begin(), behind.end(), fence.stream) != behind.end()) return false;
     if (port.fence_passed(fence.id)) return true;

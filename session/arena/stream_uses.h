@@ -1,7 +1,7 @@
-// Cross-stream uses of live addresses, and frees that wait until those streams have got past them.
+// Cross-stream uses of live addresses, and frees deferred until those streams have passed them.
 //
-// Thread safety: any thread; one mutex, never held while the port is called. The questions asked on the hot
-// path (any_noted, any_waiting, any_in_arena) are one atomic load.
+// Thread safety: any thread; one mutex, never held while the port is called. The checks on the hot path
+// (any_noted, any_waiting, any_in_arena) are one atomic load.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace stowage::session {
 
 class StreamUses {
  public:
-  /// The end of the work that `stream` had when its fence was recorded. A stream passes its fences in order.
+  /// The end of `stream`'s work when its fence was recorded. A stream passes its fences in order.
   struct Fence {
     StreamId stream{0};
     std::uint64_t id = 0;
@@ -31,14 +31,14 @@ class StreamUses {
 
   /// record_stream was called: `stream` uses `address` too.
   void note(void* address, StreamId stream);
-  /// The extra streams of `address`, forgotten with this call. Empty for nearly every address.
+  /// Removes and returns the extra streams of `address`. Empty for nearly every address.
   std::vector<StreamId> take(void* address);
   /// The free of `address` is complete once every one of `fences` has passed.
   void wait(Waiting waiting);
-  /// True if a free of `address` was waiting: it is complete, since upstream hands the address out again.
+  /// True if a free of `address` was waiting: it is complete, since upstream reuses the address.
   bool forget(void* address);
-  /// Takes out all frees whose fences have passed. Asks `port` without our lock, and no further along a
-  /// stream than the first fence that has not.
+  /// Removes and returns all frees whose fences have passed. Asks `port` without our lock, and per stream
+  /// only up to the first fence that has not passed.
   std::vector<Waiting> passed(DevicePort& port);
 
   /// The fences that frees in the arena wait for.
@@ -51,7 +51,7 @@ class StreamUses {
  private:
   std::atomic<std::size_t> noted_{0};
   std::atomic<std::size_t> waiting_count_{0};
-  std::atomic<std::size_t> in_arena_{0};  ///< of those
+  std::atomic<std::size_t> in_arena_{0};  ///< of the waiting frees
   mutable std::mutex mutex_;
   std::unordered_map<void*, std::vector<StreamId>> uses_;
   std::vector<Waiting> waiting_;  ///< in order of their frees

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::uint32_t kFreeMarks = 2;        // the first iteration has no optimizer state yet
 constexpr std::uint32_t kFreePeriodMarks = 3;  // the first of these may lie anywhere in an iteration
-// Of a share that the job fits into: so many that it is recorded with nothing evicted, and planned as without
-// a budget.
+// For a share of 100%: enough iterations to record the job without evictions, and to plan it as without a
+// budget.
 constexpr std::uint32_t kFreeMarksThatFit = 4;
 constexpr std::uint64_t kRoundingShare =
-    64;  // of the own peak, by which blocks of 512 bytes may exceed the heap's
+    64;  // share of the own peak by which blocks of 512 bytes may exceed the heap's
 
 constexpr Bytes kWorthALimit{1u << 20};
-constexpr double kSpareRoom = 1.125;  // where a guessed peak is raised
+constexpr double kSpareRoom = 1.125;  // factor by which an estimated peak is raised
 
 }  // namespace
 
@@ -64,7 +64,7 @@ void BudgetController::set_limit(Bytes limit) {
   shed();
 }
 
-// What is held from before there was a limit is evicted, as far as that can be.
+// Evicts what the job held before the limit was set, as far as possible.
 void BudgetController::shed() {
   const Bytes over = ledger_->missing(Bytes(0));
   if (over.value() == 0) return;
@@ -119,7 +119,7 @@ bool BudgetController::on_mark(MarkSource source) {
   ++marks_;
   between_ops_ = source != MarkSource::kPeriod;
   if (!on()) return false;
-  if (between_ops_ && believed_.exchange(false)) ledger_->lift_limit();  // iterations tell better
+  if (between_ops_ && believed_.exchange(false)) ledger_->lift_limit();  // iterations measure it better
   if (pending()) {
     learn_peak(source);
   } else if (!ledger_->met()) {
@@ -145,7 +145,7 @@ void BudgetController::believe_peak() {
   set_limit(budget_.limit_of(Bytes(own_peak_.load())));
 }
 
-// What is held, what is evicted and what is asked for together are what the job would hold without a budget.
+// Held, evicted and requested bytes together are what the job would hold without a budget.
 void BudgetController::note_demand(Bytes bytes) noexcept {
   if (budget_.kind() != Budget::Kind::kShareOfPeak) return;
   const Bytes held = ledger_->held() + bytes;
@@ -208,7 +208,7 @@ bool BudgetController::make_room(Bytes bytes) noexcept {
   return state_.load() == State::kWatching && torch_.make_room(missing, device_);
 }
 
-// Two threads that wait for one another both end with the error: a wait is never longer than this.
+// The wait is bounded, so that two threads that wait for each other both get their error.
 bool BudgetController::await_others(Bytes bytes, bool refused) noexcept {
   constexpr std::chrono::milliseconds kLongest{100}, kStep{1};
   if (state_.load() != State::kWatching) return false;
@@ -236,7 +236,7 @@ bool BudgetController::make_more_room(Bytes bytes) noexcept {
 }
 
 std::string BudgetController::explain(Shortage shortage) {
-  // CUDA's upstream takes whole pages, of at most so many bytes.
+  // Upstream on CUDA takes whole pages of at most this many bytes.
   const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
   shortage.held = ledger_->held();
   shortage.limit = ledger_->limit() + page;

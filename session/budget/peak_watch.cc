@@ -5,8 +5,8 @@
 namespace stowage::session {
 namespace {
 
-constexpr std::uint64_t kLargeShare = 2;  // of the largest fall, which a swing has at least
-constexpr std::uint64_t kDriftShare = 8;  // of the largest fall, by which what is left may differ
+constexpr std::uint64_t kLargeShare = 2;  // a swing falls by at least 1/this of the largest fall
+constexpr std::uint64_t kDriftShare = 8;  // low points differ by at most 1/this of the largest fall
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void PeakWatch::note_fall(std::uint64_t live) {
   valley_ = live;
 }
 
-// What was counted before a fall of another order were ripples.
+// Swings before a fall more than twice as large were ripples.
 void PeakWatch::note_rise(std::uint64_t live) {
   valley_ = std::min(valley_, live);
   const std::uint64_t fall = top_ - valley_;

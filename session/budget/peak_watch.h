@@ -1,11 +1,11 @@
-// Finds from the allocations alone when a job has reached its own peak, for jobs whose iterations are not
-// marked.
+// Detects from the allocations alone when a job has reached its own peak: for jobs without marked
+// iterations.
 //
-// For all that a job repeats (requests of a server, prompts, steps without an optimizer), the bytes
-// alive rise, fall and rise again, and what is left between two rises is nearly the same. After some such
-// swings of the largest kind, and some thousand allocations, the peak so far is taken as the job's. In a
-// forward pass what is left grows from layer to layer and in a backward pass it shrinks, so layers are not
-// taken for swings.
+// In any repeated work (requests of a server, prompts, steps without an optimizer) the live bytes rise, fall
+// and rise again, and the low points between two rises are nearly the same. After several swings of the
+// largest kind, and some thousand allocations, the peak so far is taken as the job's own. In a forward pass
+// the low points grow from layer to layer and in a backward pass they shrink, so layers do not count as
+// swings.
 //
 // Thread safety: every member may be called from any thread (one mutex inside).
 #pragma once
@@ -18,9 +18,9 @@
 namespace stowage::session {
 
 struct PeakWatchOptions {
-  std::uint64_t least_allocations = 2048;    ///< before any peak is accepted
+  std::uint64_t least_allocations = 2048;    ///< before the peak is believed
   std::uint64_t swings = 8;                  ///< of the largest kind, in a row
-  std::uint64_t longest_swing = 1ull << 15;  ///< allocations; with none in so many, the search starts over
+  std::uint64_t longest_swing = 1ull << 15;  ///< allocations; without a swing in as many, starts over
 };
 
 class PeakWatch {
@@ -38,7 +38,7 @@ class PeakWatch {
   const PeakWatchOptions options_;
   std::mutex mutex_;
   std::uint64_t allocations_ = 0;
-  std::uint64_t swing_began_ = 0;  ///< `allocations_` then
+  std::uint64_t swing_began_ = 0;  ///< `allocations_` at that time
   std::uint64_t swings_ = 0;
   std::uint64_t largest_ = 0;      ///< bytes of the largest fall
   std::uint64_t top_ = 0;          ///< highest of this rise

@@ -9,21 +9,21 @@
 namespace stowage::session {
 namespace {
 
-constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is written down
+constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is logged
 constexpr std::uint64_t kMostLogs = 3;
-constexpr std::uint64_t kMostAstray = 3;     // iterations in a row, then another one is written down
-constexpr std::uint64_t kMostTries = 4;      // for less, of one log
+constexpr std::uint64_t kMostAstray = 3;     // iterations in a row, then another one is logged
+constexpr std::uint64_t kMostTries = 4;      // for fewer bytes, from one log
 constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does not fit
 constexpr std::uint64_t kLongestPeriod = 8;  // marks
-constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is what it should be
-// The heap holds a little more for a block than a log knows of, and a request takes that first.
+constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
+// The heap holds slightly more for a block than the log shows, and a request counts that first.
 constexpr std::uint64_t kMarginShare = 512;
 constexpr std::uint64_t kLeastMargin = 16384;  // bytes
 constexpr std::uint64_t kTighterShare = 32;
-// A schedule may recompute more ops than rescue by this part: it searches nothing, and an arena can be
-// planned.
+// A schedule may recompute 1/this more ops than rescue: it needs no search, and an arena can be planned for
+// it.
 constexpr std::uint64_t kDearerShare = 4;
-constexpr std::uint64_t kDearerOps = 2;  // and by these
+constexpr std::uint64_t kDearerOps = 2;  // plus this many
 
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
 
@@ -55,7 +55,7 @@ bool ScheduleController::is_steady() const {
   return follows() && followed_ > 0 && astray_ == 0 && !scheduler_.busy();
 }
 
-// The iteration that is written down begins with all in memory, as those under a schedule do.
+// The logged iteration begins with nothing evicted, as iterations under a schedule do.
 void ScheduleController::note_rescue(const RuntimeCounters& counts) {
   if (state_.load() == State::kWatching || asked_now_) return;
   const std::uint64_t replays = counts.replays - at_mark_.replays;
@@ -104,7 +104,7 @@ void ScheduleController::take_schedule(std::uint64_t number) {
   if (!made) return;
   if (made->ok()) return follow(**made, number);
   if (state_.load() != State::kFollowing) return stay_alone(made->error().message);
-  tries_ = kMostTries;  // the one for more continues
+  tries_ = kMostTries;  // keep the present one, which is for more bytes
 }
 
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
@@ -139,7 +139,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   facts_.tightened = tries_ + fits_;
 }
 
-// A schedule that fits every second mark only (or third, …) is one of a part of an iteration.
+// A schedule that matches only every second (or third, …) mark covers part of an iteration.
 bool ScheduleController::repeats_later() {
   const std::uint64_t distance = std::exchange(since_followed_, 0);
   const bool again = distance == std::exchange(last_distance_, distance);
@@ -148,7 +148,7 @@ bool ScheduleController::repeats_later() {
   return true;
 }
 
-// What rescue does in the first iteration is still owed to what was evicted before.
+// Ignores rescue in the first iteration, which is due to earlier evictions.
 void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
   if (torch_.follow_counters().left != left_at_mark_) {

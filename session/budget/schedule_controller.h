@@ -1,13 +1,13 @@
-// Turns a budget held by rescue into one that a schedule holds, with rescue behind it.
+// Moves a budget from rescue to a schedule, with rescue as the fallback.
 //
-// Once iterations evict, one of them is logged, a schedule is made from it in the background, and the runtime
-// follows that. Where rescue still has to make room, the schedule is made again for less; where the
-// job's ops differ for several iterations, another one is logged. After a few failures, or if rescue
-// recomputes less than the schedule would, only rescue is used.
+// Once iterations evict, the runtime logs one of them, a schedule is made from the log in the background,
+// and the runtime follows it. If rescue still has to make room, a new schedule is made for fewer bytes; if
+// the job's ops differ for several iterations, another one is logged. After a few failures rescue works
+// alone, as before; it also does if it recomputed less than the schedule would.
 //
-// What is allocated under a schedule is the same in each iteration, so that an arena can be planned for it.
-// While there is such a plan, hold() keeps the schedule as it is; where the arena does not fit, tighten() has
-// another one made.
+// Allocations under a schedule are the same in each iteration, so an arena can be planned for them. While
+// there is such a plan, hold() keeps the schedule as it is; if the arena does not fit, tighten() requests
+// another one.
 //
 // Thread safety: facts() from any thread; the rest from the session's conductor.
 #pragma once
@@ -25,25 +25,25 @@
 
 namespace stowage::session {
 
-/// What is followed, as of the last mark.
+/// The followed schedule, as of the last mark.
 struct ScheduleFacts {
   bool followed = false;
   std::uint64_t since = 0;           ///< iterations that had ended when the first was followed; 0: never
   std::uint64_t evictions = 0;       ///< planned in each iteration
   std::uint64_t recomputed_ops = 0;  ///< planned in each iteration
   Bytes peak{0};                     ///< planned
-  Bytes height{0};                   ///< planned: what an arena for it takes, with what stays
+  Bytes height{0};                   ///< planned: what its arena and lasting tensors take
   std::uint64_t iterations = 0;      ///< followed to their end
   std::uint64_t left = 0;            ///< iterations that differed from the schedule
   std::uint64_t rooms = 0;           ///< times that rescue freed something since the present schedule
-  std::uint64_t tightened = 0;       ///< schedules made again for less
-  std::string reason;                ///< why only rescue is used; "" otherwise
+  std::uint64_t tightened = 0;       ///< schedules made again for fewer bytes
+  std::string reason;                ///< why rescue is alone; "" otherwise
 };
 
 class ScheduleController {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
-  /// `wait`: how long to wait for a schedule that was requested.
+  /// `wait`: how long to wait for a requested schedule.
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait) : torch_(torch), wait_(wait) {}
   /// With another maker of schedules, for tests.
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
@@ -51,17 +51,18 @@ class ScheduleController {
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
   void end_iteration(Bytes limit, std::uint64_t number);
-  /// Follows nothing. Afterwards it starts over, unless it has given up schedules.
+  /// Stops following. Starts over afterwards, unless rescue works alone permanently.
   void stop();
-  /// One is followed.
+  /// A schedule is followed.
   [[nodiscard]] bool follows() const { return state_.load() == State::kFollowing; }
   /// The last iteration followed it to its end, and no other is being made.
   [[nodiscard]] bool is_steady() const;
   /// An arena fits into the budget under it.
   [[nodiscard]] bool has_arena() const { return follows() && has_arena_; }
-  /// True: it stays as it is, as long as the job's ops are those of the schedule.
+  /// True: keeps the schedule as it is, as long as the job's ops match it.
   void hold(bool held) { held_ = held; }
-  /// The arena takes `excess` bytes too much: makes a schedule for that much less. False: there will be none.
+  /// The arena takes `excess` bytes too many: requests a schedule for that much less. False: there will be
+  /// none.
   bool tighten(Bytes excess, Bytes limit);
   [[nodiscard]] ScheduleFacts facts() const;
 
@@ -81,17 +82,17 @@ class ScheduleController {
   TorchPort& torch_;
   const std::chrono::milliseconds wait_;
   planner::schedule::BackgroundScheduler scheduler_;
-  std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made of it
-  Bytes budget_{0};                     ///< of the schedule that was requested last
-  bool asked_now_ = false;              ///< at the last mark
+  std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made from it
+  Bytes budget_{0};                     ///< of the schedule that was asked for last
+  bool asked_now_ = false;              ///< requested at the last mark
   bool held_ = false;
   bool has_arena_ = false;  ///< under the present schedule
   StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};
   std::uint64_t evicting_marks_ = 0;
-  std::uint64_t logs_ = 0;             ///< asked for
-  std::uint64_t tries_ = 0;            ///< schedules made again of this log
+  std::uint64_t logs_ = 0;             ///< requested
+  std::uint64_t tries_ = 0;            ///< schedules made again from this log
   std::uint64_t astray_ = 0;           ///< iterations in a row that differed
-  std::uint64_t period_ = 1;           ///< marks of an iteration: two optimizers make two
+  std::uint64_t period_ = 1;           ///< marks per iteration: two optimizers make two
   std::uint64_t marks_in_period_ = 0;  ///< since one began
   std::uint64_t since_followed_ = 0;   ///< marks since the schedule was followed to its end
   std::uint64_t last_distance_ = 0;    ///< marks between the two times before that

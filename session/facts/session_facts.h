@@ -1,4 +1,4 @@
-// What a session knows for its report, and of the job's need for memory without a plan.
+// Facts of a session for its report, and how much memory the job needs without a plan.
 //
 // Thread safety: any thread; one mutex, never held while anything else is called.
 #pragma once
@@ -23,7 +23,7 @@ struct Facts {
   std::uint64_t dropped_events = 0;
   Bytes peak_live_before{0};
   Bytes reserved_before{0};
-  Bytes recording_excess{0};  ///< of `reserved_before`, what PyTorch's allocator alone would not have taken
+  Bytes recording_excess{0};  ///< part of `reserved_before` that PyTorch's allocator alone would not take
   Bytes modelled{0};          ///< what expandable segments alone would have reserved; 0: not known
   Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
   std::vector<Plan> plans;    ///< in use, without their entries
@@ -37,11 +37,11 @@ class SessionFacts {
   [[nodiscard]] Facts all() const;
 
   void count_iteration();
-  /// The first reason stays.
+  /// Keeps the first reason.
   void give_reason(const std::string& reason);
   [[nodiscard]] bool has_reason() const;
 
-  /// What upstream has held while no plan was followed; `dropped`: events that the recorder had no room for.
+  /// Notes upstream's use while no plan is followed; `dropped`: events that the recorder had no room for.
   void note_before(const UpstreamUse& use, std::uint64_t dropped);
   void note_peak_before(Bytes peak_live);
   /// Expandable segments alone would have reserved `modelled` for what was recorded. What recording reserved
@@ -49,15 +49,15 @@ class SessionFacts {
   void note_modelled(Bytes modelled, Bytes rounding);
   [[nodiscard]] Bytes modelled() const;
   /// What the job needs without a plan. `live_seen`: what tensors held at one time under a plan; `lasting`:
-  /// what the job has kept since it follows one, and would keep without it.
+  /// what the job came to keep under the plan, and would also keep without it.
   Bytes need(Bytes live_seen, Bytes lasting);
 
   void keep_trace(std::shared_ptr<const Trace> trace);
   [[nodiscard]] std::shared_ptr<const Trace> trace() const;
-  /// A plan is in use: beside the others, or where it is the `first`, instead of them.
+  /// A plan is in use: in addition to the others or, if it is the `first`, instead of them.
   void add_plan(const Plan& plan, bool first);
   void forget_plans();
-  /// The plans were left. Returns how many times so far.
+  /// The job left its plans. Returns how many times so far.
   std::uint64_t count_replan();
 
  private:

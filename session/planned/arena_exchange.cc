@@ -9,7 +9,7 @@
 namespace stowage::session {
 namespace {
 
-// Places of what an iteration hands on to the next one, which will be gone soon.
+// Places of buffers that an iteration passes on to the next one, which will be freed soon.
 std::vector<std::uint64_t> places_of_crossing(const std::vector<Plan>& plans) {
   std::vector<std::uint64_t> offsets;
   for (const Plan& plan : plans) {
@@ -49,7 +49,7 @@ ArenaExchange::Outcome ArenaExchange::exchange() {
   is_another_ = arena_.shut_out() && port_.may_wait() && arena_.part_with();
   if (!is_another_ && !arena_.allocator().replace_plans(active)) return Outcome::kFailed;
   if (is_another_ && !arena_.map_for(active)) return Outcome::kFailed;
-  room_.release_upstream();  // what it served in the arena's stead
+  room_.release_upstream();  // what it served instead of the arena
   return Outcome::kExchanged;
 }
 

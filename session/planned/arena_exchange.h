@@ -1,7 +1,7 @@
-// The arena's exchange, where tensors stay in their places past the plan's lifetime (outstayed_watch.h): the
-// plan moves to a new arena, and the old one keeps the segments that they lie in and nothing else. Not where
-// these segments are more than the job needs, nor under a budget, where the arena is counted as a whole and a
-// schedule may follow its addresses.
+// Replaces the arena if tensors outlive their places in it (outstayed_watch.h): the plan moves to a new
+// arena, and the old one keeps only the segments that these tensors occupy. Not if those segments would
+// exceed what the job needs, nor under a budget, where the arena is counted as a whole and a schedule may
+// depend on its addresses.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -34,7 +34,7 @@ class ArenaExchange {
 
   enum class Outcome : std::uint8_t {
     kNone,
-    kExchanged,  ///< the arena is empty or another; it hands nothing out until resume()
+    kExchanged,  ///< the arena is empty or new; it hands nothing out until resume()
     kFailed      ///< there is no arena for the plans any more
   };
   /// An iteration ended. `reserved`: by arena and upstream together in it; `clean`: all of it was planned.
@@ -54,7 +54,7 @@ class ArenaExchange {
   DeviceRoom& room_;
   OutstayedWatch outstayed_;
   Bytes reserved_clean_{0};  ///< by arena and upstream in the last iteration without a miss
-  bool is_another_ = false;  ///< the old arena was given up
+  bool is_another_ = false;  ///< the old arena became a former one
 };
 
 }  // namespace stowage::session

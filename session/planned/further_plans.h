@@ -1,5 +1,5 @@
-// Plans for further kinds of iteration, beside the first one: what is learned while a plan is followed
-// (recording/learner.h) goes to the planner, and its plans go into the arena.
+// Plans for further kinds of iteration, beside the first one: passes what the learner found
+// (recording/learner.h) to the planner, and adds the resulting plans to the arena.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -25,15 +25,15 @@ class FurtherPlans {
 
   /// `first` is the only plan in use.
   void begin(const Plan& first);
-  /// Learning starts again. Not where `others_evict`: other iterations than the plan's are as
-  /// rescue makes them.
+  /// Starts learning again. Not if `others_evict`: iterations off the plan then depend on what rescue
+  /// evicts.
   void restart(bool others_evict);
-  /// One is being made.
+  /// A further plan is being made.
   [[nodiscard]] bool is_making() const { return plans_.makes_further(); }
-  /// Uses the requested plan if it is ready. True: it is in use from now on.
+  /// Uses the requested plan, if it is ready. True: it is in use from now on.
   bool take() { return take(std::chrono::milliseconds(0)); }
-  /// An iteration ended; `missed`: it had requests off the plan. Asks for a plan if there is something to
-  /// make it from. As take().
+  /// An iteration ended; `missed`: it had requests off the plan. Requests a plan if there is a trace to make
+  /// it from. Returns as take().
   bool learn(bool missed);
 
  private:

@@ -1,5 +1,5 @@
-// A lower placement of the plan in use: that plan was good enough to begin with, and the search for a lower
-// one continues where it may save memory.
+// A lower placement of the plan in use: the first placement is only good enough, so the planner keeps
+// searching for a lower one that may save memory.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -24,8 +24,8 @@ class LowerPlan {
   /// Asks for a lower placement of `plan`, if it could save a page. Not under a budget, nor for an earlier
   /// run's plan.
   void ask(const Plan& plan);
-  /// Uses it in place if it is ready: live blocks of the arena stay, and slots that they occupy are misses
-  /// once. True: it is in use from now on.
+  /// Uses it if it is ready, in the same arena: live blocks stay, and slots that they overlap miss once.
+  /// True: it is in use from now on.
   bool take();
 
  private:

@@ -1,7 +1,7 @@
-// What becomes of a job that follows a plan, mark by mark.
+// Decides at each mark how a job that follows a plan continues.
 //
 // A kind of iteration that diverges gets a plan of its own, made in the background beside the others. If
-// nothing can be learned and iterations keep diverging, the plan is left.
+// there is nothing to learn and iterations keep diverging, the job leaves the plan.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -34,9 +34,9 @@ class PlannedPhase {
         lower_(lower),
         exchange_(exchange) {}
 
-  /// The arena exists for `plan`, the only one in use.
+  /// The arena is ready for `plan`, the only one in use.
   void begin(const Plan& plan);
-  /// It hands out addresses from now on, and the search for a lower placement begins.
+  /// The arena hands out addresses from now on, and the planner looks for a lower placement.
   void serve(const Plan& plan);
   /// An iteration may have ended; the planned window has `window_marks` marks. kRecording: the job does not
   /// follow its plan; kRescuing: the arena does not fit into the budget; kOff: it is better off without one.

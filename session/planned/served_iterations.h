@@ -1,8 +1,8 @@
 // The iterations of a job that follows a plan: where they end, how many requests they make, and how many of
 // them are off the plan.
 //
-// A mark does not count if nothing was allocated since the last one. Several marks may lie inside one
-// iteration; the arena's allocator tells which of them ends it.
+// A mark without an allocation since the last one does not count. One iteration may contain several marks;
+// the arena's allocator tells which of them ends it.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -28,15 +28,15 @@ struct ServedIteration {
 
 class ServedIterations {
  public:
-  /// All must outlive it. `recording` and `learner` are told about the marks that count.
+  /// All must outlive it. `recording` and `learner` are told of the marks that count.
   ServedIterations(DevicePort& port, ServedArena& arena, Recording& recording, Learner& learner,
                    ReservedGuard& guard)
       : port_(port), arena_(arena), recording_(recording), learner_(learner), guard_(guard) {}
 
-  /// Plans or their arena have changed: requests are counted from now on. Requires: there is an arena.
+  /// Plans or their arena have changed: counts requests from now on. Requires: there is an arena.
   void restart();
-  /// The iteration that ends at this mark, if one does. Former arenas give memory back. Requires: there is an
-  /// arena.
+  /// The iteration that ends at this mark, if one does. Also releases memory of former arenas. Requires:
+  /// there is an arena.
   std::optional<ServedIteration> on_mark(MarkSource source);
 
  private:

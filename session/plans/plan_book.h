@@ -27,14 +27,14 @@ class PlanBook {
 
   /// Asks for the first plan, which may be a little above its lower bound. Error: no thread could be started.
   Status make_first(const Trace& trace);
-  /// Asks for one for a further kind of iteration, beside those in use. Errors as make_first().
+  /// Requests a plan for a further kind of iteration, beside those in use. Errors as make_first().
   Status make_beside(Trace trace);
-  /// Asks for a lower placement of the plan in use, which was made from `trace`; where there is no thread for
-  /// it, nothing happens.
+  /// Requests a lower placement of the plan in use, which was made from `trace`; does nothing if no thread
+  /// can be started.
   void make_lower(const Trace& trace);
   [[nodiscard]] bool makes_further() const { return making_ == Making::kFurther; }
   [[nodiscard]] bool makes_lower() const { return making_ == Making::kLower; }
-  /// What was requested, if it is ready; waits for it at most `wait`. Each is returned once.
+  /// The requested plan, if it is ready; waits for it at most `wait`. Returns each plan once.
   std::optional<Result<Plan>> poll(std::chrono::milliseconds wait);
   /// Cancels what is being made.
   void cancel();
@@ -48,7 +48,7 @@ class PlanBook {
   /// Plans side by side, the first one first.
   [[nodiscard]] std::vector<Plan> in_use() const;
   [[nodiscard]] std::size_t count_in_use() const { return plans_.size() - first_in_use_; }
-  /// The newest plan. Requires: one was used.
+  /// The latest plan. Requires: one was used.
   [[nodiscard]] const Plan& last() const { return plans_.back(); }
 
   // ---- between runs
@@ -60,9 +60,9 @@ class PlanBook {
   };
   /// The plan of an earlier run for the last iteration of `trace`. A file that cannot be used is a warning.
   std::optional<Kept> find_kept(const Trace& trace);
-  /// Stores the newest plan, if there is a plan cache.
+  /// Saves the latest plan, if plans are to be kept.
   void keep();
-  /// The next run of the job should not begin with the first plan in use.
+  /// Removes the kept first plan in use: the job's next run should not begin with it.
   void forget_kept();
 
  private:
@@ -74,7 +74,7 @@ class PlanBook {
   const TraceInfo& info_;
   std::unique_ptr<PlanSource> source_;
   Making making_ = Making::kNothing;
-  std::deque<Plan> plans_;        ///< all that were ever used; never shrinks, the planner may be reading
+  std::deque<Plan> plans_;        ///< all that were ever used; never shrinks, since the planner may read them
   std::size_t first_in_use_ = 0;  ///< index in `plans_`
   bool warned_ = false;           ///< of a file that cannot be used
 };

@@ -18,7 +18,7 @@ namespace stowage::session {
 /// used; the message names it.
 Result<std::optional<Plan>> find_plan(const std::string& folder, const Trace& trace, const Window& window);
 
-/// Keeps `plan`, unless a file of its name is there: one that could be used would have been. Error: kIo.
+/// Keeps `plan`, unless its file exists: a usable one would have been used. Error: kIo.
 Status store_plan(const std::string& folder, const TraceInfo& info, const Plan& plan);
 
 /// Removes what store_plan kept for the iterations of `plan`, which turned out not to be worth following.

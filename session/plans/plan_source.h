@@ -17,12 +17,12 @@ class PlanSource {
   virtual ~PlanSource() = default;
   /// Starts planning. Error: no thread could be started.
   virtual Status submit(Trace trace, planner::PlanOptions options) = 0;
-  /// The result if it is ready; waits at most `wait`. Each is returned once.
+  /// The result if it is ready, waiting at most `wait`. Returns each result once.
   virtual std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait) = 0;
   virtual void cancel() = 0;
 };
 
-/// planner::BackgroundPlanner, or for Fault::kThread and Fault::kPlanner one that fails so.
+/// planner::BackgroundPlanner, or for Fault::kThread and Fault::kPlanner a source that fails accordingly.
 std::unique_ptr<PlanSource> make_plan_source(Fault fault);
 
 }  // namespace stowage::session

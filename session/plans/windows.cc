@@ -43,7 +43,7 @@ Buffer moved(const Buffer& buffer, const Shift& shift) {
 using Kind = std::pair<std::uint64_t, std::uint32_t>;  // rounded bytes, stream
 Kind kind_of(const Buffer& buffer) { return {buffer.rounded.value(), buffer.stream.value()}; }
 
-// The deaths in the window of what was carried into it, by kind, in order of birth.
+// The deaths in the window of buffers that were carried into it, by kind, in order of birth.
 std::map<Kind, std::vector<Tick>> carried_deaths(const Trace& trace, const Window& window) {
   std::map<Kind, std::vector<Tick>> deaths;
   for (const Buffer& buffer : trace.buffers) {
@@ -54,8 +54,8 @@ std::map<Kind, std::vector<Tick>> carried_deaths(const Trace& trace, const Windo
   return deaths;
 }
 
-// Where another kind of iteration comes next, what crosses dies when that one frees it. What the
-// iteration itself released, and when, tells until when such buffers stay alive if it is this kind that
+// If another kind of iteration comes next, crossing buffers die when that one frees them. When this
+// iteration freed the buffers that were carried into it shows how long such buffers live if the same kind
 // comes next.
 void outlive_carried(std::vector<Buffer>& born, const Trace& trace, const Window& window) {
   const std::map<Kind, std::vector<Tick>> deaths = carried_deaths(trace, window);
@@ -70,7 +70,7 @@ void outlive_carried(std::vector<Buffer>& born, const Trace& trace, const Window
   }
 }
 
-// Alive when the window begins: dies in it once, or lives through both times.
+// Alive when the window begins: dies in it once, or lives through both repetitions.
 Buffer carried_in(const Buffer& buffer, const Shift& first) {
   Buffer copy = buffer;
   copy.preexisting = true;

@@ -1,4 +1,4 @@
-// What a session needs of its device. Implemented by the CUDA adaptor and the CPU adaptor.
+// What a session needs from its device. Implemented by the CUDA adaptor and the CPU adaptor.
 //
 // Thread safety: every member may be called from any thread. The session calls them with no lock of its own
 // held.
@@ -35,28 +35,28 @@ class DevicePort {
  public:
   virtual ~DevicePort() = default;
   virtual TraceInfo describe() = 0;
-  /// An arena with `bytes` in service. Error: kOutOfMemory when the device has less left.
+  /// An arena with `bytes` in service. Error: kOutOfMemory if the device does not have that much left.
   virtual Result<std::unique_ptr<allocator::Arena>> map_arena(Bytes bytes, allocator::Backing backing) = 0;
-  /// Granularity in which an arena's memory is mapped.
+  /// The page size in which arenas are mapped.
   virtual Bytes arena_page() = 0;
-  /// Where the arenas' blocks are counted; null: nowhere. Outlives the arenas.
+  /// The counters of the arenas' blocks, or null; they outlive the arenas.
   virtual allocator::ArenaCounters* arena_counters() { return nullptr; }
-  /// Gives what upstream caches back to the device. May synchronise.
+  /// Gives upstream's cache back to the device. May synchronise.
   virtual void release_upstream_cache() = 0;
-  /// An early optimizer step begins or ends: its state must be kept apart from cached blocks.
+  /// An early optimizer step begins or ends: keep its state apart from what is cached before and after it.
   /// May synchronise.
   virtual void part_optimizer_state(bool /*begins*/) {}
-  /// An iteration under a budget ended. `evicted`: tensors were, beyond what a schedule says; `planned`: a
-  /// plan serves. Where upstream refused memory, it may make every such iteration begin in the same state, so
-  /// that all evict the same.
+  /// An iteration under a budget ended. `evicted`: it evicted tensors beyond what a schedule says;
+  /// `planned`: a plan serves. If upstream refused memory, the port may make every such iteration begin with
+  /// the same free memory, so that each evicts the same tensors.
   virtual void even_out(bool /*evicted*/, bool /*planned*/) {}
-  /// The session gave up and is off: from now on it must cost the job nothing. Upstream's settings
-  /// stay as they were while it recorded, since what lies in its memory does. May synchronise.
+  /// The session gave up and is off: it must not cost the job anything from now on. Keeps upstream's
+  /// settings from recording, since memory that was allocated under them stays. May synchronise.
   virtual void stay_out() {}
   virtual UpstreamUse upstream_use() = 0;
   /// The most that tensors held at one time in arena and upstream together, where that is counted exactly.
   virtual std::optional<Bytes> peak_together() { return std::nullopt; }
-  /// What upstream would take from the device for a request of `bytes` on `stream`, or more than that. May be
+  /// An upper bound on what upstream would take from the device for a request of `bytes` on `stream`. May be
   /// slow.
   virtual Bytes upstream_growth(Bytes bytes, StreamId /*stream*/) {
     const UpstreamUse use = upstream_use();
@@ -67,16 +67,16 @@ class DevicePort {
     const UpstreamUse use = upstream_use();
     return use.reserved - use.allocated;
   }
-  /// Called for every block of the arena after Session::watch_blocks(true): for an allocation once the
-  /// address is given, for a free before another can get it. Where a free was requested earlier, its
-  /// completion comes without `bytes` and `stream`.
+  /// Reports every arena block after Session::watch_blocks(true): an allocation once the address is given, a
+  /// free before another request can get the address. If a free was requested earlier, its completion has no
+  /// `bytes` and `stream`.
   virtual void on_block(BlockEvent /*event*/, void* /*address*/, Bytes /*bytes*/, StreamId /*stream*/) {}
   /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
   virtual Ledger* ledger() { return nullptr; }
-  /// True if an arena's memory is committed on first touch, so that a budget may count it block by block.
+  /// Arena memory is committed at first touch, so that a budget can count it block by block.
   [[nodiscard]] virtual bool commits_on_touch() const { return false; }
-  /// Gives the memory behind a stretch of an arena back, whose content is no longer needed; addresses stay.
-  /// How much was given back.
+  /// Gives back the memory behind a range of an arena whose content is no longer needed; addresses stay.
+  /// Returns how much was given back.
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
   /// False while the device must not be waited for: a graph is being captured.
   [[nodiscard]] virtual bool may_wait() const { return true; }

@@ -1,15 +1,15 @@
-// What a device's tensors hold, and the limit on it: PyTorch's allocator and the arena in one count.
+// Counts and limits what a device's tensors hold, in PyTorch's allocator and in the arena together.
 //
-// There are two ways to hold upstream to the limit. Where the adaptor hands out upstream's memory (CPU), it
-// counts bytes before it allocates and after it frees, so that the count is never below the truth. With
-// try_take the limit holds exactly, however many threads ask: a request gets all of its bytes or none. Where
-// upstream takes memory from the device by itself (CUDA), it is told how much it may take (UpstreamCap): the
-// limit less the arena. The arena's bytes are taken from it before they are mapped.
+// There are two ways to hold upstream to the limit. Where we hand out upstream's memory piece by piece
+// (CPU), callers count bytes before they allocate and uncount them after they free, so the count is never
+// too low. With try_take the limit is exact for any number of threads: a request gets all of its bytes or
+// none. Where upstream takes device memory by itself (CUDA), UpstreamCap tells it how much it may take: the
+// limit minus the arena. The arena's bytes are counted before they are mapped.
 //
-// A limit may be set while more than that is held. Nothing is added then, and the limit is *met* once what is
-// given back leaves no more than it allows: from there on it is never exceeded.
-// Thread safety: every member, from any thread; locks only around UpstreamCap. The figures are each exact by
-// themselves.
+// A limit may be set while more than that is held. Then nothing is added, and the limit is *met* once frees
+// bring the count down to it: from then on it is never exceeded.
+// Thread safety: every member, from any thread; locks only around UpstreamCap. Each figure is exact by
+// itself.
 #pragma once
 
 #include <algorithm>
@@ -22,31 +22,31 @@
 
 namespace stowage::session {
 
-/// Holds an upstream that takes memory from the device by itself to a limit.
+/// Limits an upstream that takes memory from the device by itself.
 class UpstreamCap {
  public:
   UpstreamCap() = default;
   UpstreamCap(const UpstreamCap&) = delete;
   UpstreamCap& operator=(const UpstreamCap&) = delete;
   virtual ~UpstreamCap() = default;
-  /// Upstream takes no more than `most` from now on; nothing: no limit of ours. What it has above that and
-  /// nobody uses goes back to the device; what is in use stays.
+  /// Upstream takes no more than `most` from now on; nothing: no limit of ours. It gives unused memory above
+  /// that back to the device; memory in use stays.
   virtual void cap(std::optional<Bytes> most) noexcept = 0;
 };
 
 class Ledger {
  public:
-  /// `upstream` tells of what upstream takes and gives back, by take() and give(); null: who allocates does.
+  /// `upstream` reports what it takes and gives back, by take() and give(); null: the allocating caller does.
   explicit Ledger(UpstreamCap* upstream = nullptr) : upstream_cap_(upstream) {}
 
-  /// Counts bytes that exist already, without a check of the limit.
+  /// Counts bytes that are held already, regardless of the limit.
   void take(Bytes bytes) noexcept { note_peaks(held_.fetch_add(bytes.value()) + bytes.value()); }
-  /// Counts bytes that existed before counting began: a limit that they exceed is no longer met.
+  /// Counts bytes held since before counting began: a limit that they exceed is no longer met.
   void take_found(Bytes bytes) noexcept {
     take(bytes);
     if (limited() && held_.load() > limit_.load()) unmet_.store(true);
   }
-  /// Counts them if they fit. settle() adds them to the peak.
+  /// Counts them if they fit. settle() updates the peak.
   [[nodiscard]] bool try_take(Bytes bytes) noexcept {
     std::uint64_t held = held_.load();
     do {
@@ -54,7 +54,7 @@ class Ledger {
     } while (!held_.compare_exchange_weak(held, held + bytes.value()));
     return true;
   }
-  /// Of the `taken` bytes it became `real`.
+  /// The request got `real` bytes instead of the counted `taken`.
   void settle(Bytes taken, Bytes real) noexcept {
     note_peaks(held_.fetch_add(real.value() - taken.value()) + real.value() - taken.value());
   }
@@ -66,7 +66,7 @@ class Ledger {
   /// The same for the arena's bytes, before they are mapped and after they were given back.
   [[nodiscard]] bool try_take_arena(Bytes bytes) noexcept {
     arena_.fetch_add(bytes.value());
-    cap_upstream();  // first, so that it cannot take meanwhile what is free now
+    cap_upstream();  // first, so that upstream cannot take the free memory meanwhile
     if (!try_take(bytes)) {
       arena_.fetch_sub(bytes.value());
       cap_upstream();
@@ -87,7 +87,7 @@ class Ledger {
     const std::uint64_t arena = arena_.load();
     return Bytes(std::max(held_.load(), arena) - arena);
   }
-  /// Highest of held() since the limit was met, or ever where it is not; and of upstream() ever.
+  /// Peak of held() since the limit was met, or overall if it is not; and overall peak of upstream().
   [[nodiscard]] Bytes peak_held() const noexcept { return Bytes(peak_held_.load()); }
   [[nodiscard]] Bytes peak_upstream() const noexcept { return Bytes(peak_upstream_.load()); }
 
@@ -98,19 +98,19 @@ class Ledger {
     cap_upstream();
     meet();
   }
-  /// Upstream gives back what it has above the limit and nobody uses.
+  /// Makes upstream give back unused memory above the limit.
   void trim() noexcept { cap_upstream(); }
   void lift_limit() noexcept {
     unmet_.store(false);
     if (limit_.exchange(kNoLimit) != kNoLimit && upstream_cap_ != nullptr) upstream_cap_->cap(std::nullopt);
   }
-  /// As lift_limit, in a forked child: upstream is not told.
+  /// As lift_limit, in a forked child: does not tell upstream.
   void forget_limit() noexcept { limit_.store(kNoLimit); }
   [[nodiscard]] bool limited() const noexcept { return limit_.load(std::memory_order_relaxed) != kNoLimit; }
   [[nodiscard]] Bytes limit() const noexcept { return Bytes(limit_.load()); }
   /// There is a limit, and no more is held than it allows.
   [[nodiscard]] bool met() const noexcept { return limited() && !unmet_.load(std::memory_order_relaxed); }
-  /// How much is too much for another `bytes` to fit; 0: they fit.
+  /// Bytes that must be freed so that another `bytes` fit; 0: they fit.
   [[nodiscard]] Bytes missing(Bytes bytes) const noexcept {
     const std::uint64_t limit = limit_.load();
     return Bytes(std::max(held_.load() + bytes.value(), limit) - limit);
@@ -121,7 +121,7 @@ class Ledger {
 
   void cap_upstream() noexcept {
     if (upstream_cap_ == nullptr || !limited()) return;
-    const std::lock_guard lock(capping_);  // the last call has the newest figures
+    const std::lock_guard lock(capping_);  // the last call sees all changes
     const std::uint64_t limit = limit_.load();
     upstream_cap_->cap(Bytes(limit - std::min(limit, arena_.load())));
   }

@@ -1,9 +1,9 @@
-// Counts the sessions that need the one runtime of a process: the first installs it, behind Python's guards,
-// and the last takes it out.
+// Counts the sessions that need the one runtime of a process: the first installs it, after Python's guards,
+// and the last uninstalls it.
 //
-// Thread safety: every member, from any thread. Python is called without our lock: it waits for the
-// interpreter, which another caller may hold. Invariant: where the runtime is installed, the guards were
-// placed before.
+// Thread safety: every member, from any thread. Python is called without our lock: that waits for the
+// GIL, which another caller may hold. Invariant: the guards were placed before the runtime was
+// installed.
 #pragma once
 
 #include <atomic>
@@ -14,22 +14,22 @@
 
 namespace stowage::session {
 
-/// Places (1) or removes (0) Python's guards, which are there as long as one more was placed than removed; 2
-/// after 1: the runtime is installed, and is told about memory that was lent before. 0 for success.
+/// Places (1) or removes (0) Python's guards, which stay while more were placed than removed; 2, after 1:
+/// the runtime is installed, and must be told of memory that was lent before. Returns 0 for success.
 using GuardPlacer = int (*)(int place);
 
 class RuntimeUsers {
  public:
-  /// What puts the runtime in place and takes it out. They may throw, and are called one at a time.
+  /// Install and uninstall the runtime. They may throw, and are called one at a time.
   RuntimeUsers(std::function<Status()> install, std::function<void()> uninstall);
 
-  /// Python is there.
+  /// Python is available.
   void set_guard_placer(GuardPlacer placer);
   [[nodiscard]] bool guards_are_known() const;
 
   /// One more user. Error: the guards cannot be placed, or installing failed; then it is not counted.
   Status begin();
-  /// One user fewer. Throws what uninstalling throws; then it still counts. Requires: begin() succeeded.
+  /// One user fewer. Throws as uninstalling does; then it still counts. Requires: begin() succeeded.
   void end();
 
  private:

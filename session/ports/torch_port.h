@@ -1,10 +1,10 @@
-// What a session needs of PyTorch: its ops and optimizer steps, and the runtime that evicts and recomputes;
-// without torch's types, so that sessions are tested without it. plugin/torch/live_torch.h implements it in a
-// real process.
+// What a session needs from PyTorch: its ops and optimizer steps, and the runtime that evicts and
+// recomputes. Independent of torch, so that sessions are tested without it. plugin/torch/live_torch.h
+// implements it in a real process.
 //
-// There is one runtime for all sessions of a process: it is installed while at least one of them uses it, and
-// only where Python's guards (python/stowage/_guards.py) can be placed before it, since a pointer that Python
-// hands out unseen would be read after the memory is gone.
+// There is one runtime for all sessions of a process: it is installed while at least one of them uses it,
+// and only after Python's guards (python/stowage/_guards.py), since code could otherwise read through a
+// pointer from Python after its memory was evicted.
 //
 // Thread safety: every member may be called from any thread.
 #pragma once
@@ -35,24 +35,24 @@ class TorchPort {
   virtual ~TorchPort() = default;
 
   // ---- ops and optimizer steps
-  /// A session has joined the process's: the watch for optimizer steps begins now, if it has not yet.
+  /// A session has registered: starts watching for optimizer steps, unless that runs already.
   virtual void watch_steps() = 0;
   /// From now on `recorder` gets the ops of `device`. `port` is the device's; it outlives the ops that are
-  /// under way when unobserve_ops() is called.
+  /// running when unobserve_ops() is called.
   virtual void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
                            DevicePort& port) = 0;
   /// No more ops of the device are recorded.
   virtual void unobserve_ops(const Device& device) = 0;
-  /// Hands over the durations that are known so far. Call before a snapshot.
+  /// Passes the op durations known so far to `recorder`. Call before a snapshot.
   virtual void complete_ops(tracer::Recorder& recorder, const Device& device) = 0;
 
   // ---- whether the runtime is there
-  /// Python is there, so that its guards can be placed.
+  /// Python is available, so that its guards can be placed.
   [[nodiscard]] virtual bool guards_are_known() const = 0;
-  /// One more session needs the runtime; the first one installs it, behind its guards. Error: it cannot.
+  /// One more session needs the runtime; the first installs it, after its guards. Error: that is impossible.
   virtual Status begin_rescue() = 0;
-  /// One session fewer; the last one takes the runtime out. Throws what recomputation throws; then the
-  /// session still has it.
+  /// One session fewer; the last one uninstalls the runtime. Throws what recomputation throws; then the
+  /// session still uses it.
   virtual void end_rescue() = 0;
 
   // ---- the runtime makes room; `device` is always the one that is short
@@ -65,10 +65,10 @@ class TorchPort {
   /// The sentence for an out-of-memory error. Empty: the job will not see the error.
   virtual std::string explain(const Shortage& shortage, const Device& device) = 0;
   [[nodiscard]] virtual RuntimeCounters counters() const = 0;
-  /// Bytes that the job would hold beside what is held, were nothing evicted. Nothing where that is not
-  /// known, as while the calling thread recomputes: what is held then is not the job's alone.
+  /// Bytes that the job would hold in addition if nothing were evicted. Nothing if that is unknown, as while
+  /// the calling thread recomputes: held bytes are then not the job's alone.
   [[nodiscard]] virtual std::optional<std::int64_t> bytes_away() const = 0;
-  /// Threads of the job that are in an iteration, as far as they are known.
+  /// Threads of the job that are in an iteration, as far as known.
   [[nodiscard]] virtual std::uint64_t threads_in_iterations() const = 0;
 
   // ---- the runtime follows schedules: as recompute/planned.h says

@@ -1,5 +1,5 @@
-// Which marks count: those of a period until an optimizer is seen, and both until the user marks iterations
-// explicitly.
+// Which marks count: those of a period until an optimizer steps, then the optimizer's, until the user marks
+// iterations explicitly.
 //
 // Thread safety: none; the conductor's.
 #pragma once

@@ -6,7 +6,7 @@
 namespace stowage::session {
 namespace {
 
-constexpr std::uint64_t kFirstLearning = 16;  // iterations that are written down after a switch
+constexpr std::uint64_t kFirstLearning = 16;  // iterations that are recorded after a switch
 constexpr std::uint64_t kMaxLearning = 1024;  // and at most after a divergence; each time it doubles
 constexpr std::uint64_t kMaxWritten = 64;     // then the recorder is emptied: it is copied at each divergence
 constexpr std::uint32_t kTimesSeen = 2;
@@ -26,8 +26,8 @@ void Learner::begin() {
   marks_in_iteration_ = diverged_marks_ = 0;
 }
 
-// What to learn from is the iteration before the one that just ended, since only now it is known when the
-// buffers that crossed its end died.
+// Learns from the iteration before the one that just ended, since only now it is known when the buffers that
+// crossed its end died.
 std::optional<Trace> Learner::on_iteration(bool missed, bool planning) {
   const bool writing = recording_.is_on();
   const std::uint32_t marks = std::exchange(marks_in_iteration_, 0);
@@ -60,7 +60,7 @@ void Learner::rest(bool missed, bool planning) {
 
 std::optional<Trace> Learner::consider(const Trace& trace, std::uint32_t marks, std::uint32_t marks_after) {
   const std::size_t needed = std::size_t{marks} + marks_after + 1;
-  // With the iteration before it, for what that one hands on; a steady job's is like it and left out.
+  // Also needs the iteration before it, which passes buffers on; in a steady job that one is the same.
   if (trace.marks.size() < needed + (trace.steady ? 0 : 1)) return std::nullopt;
   const Tick begin = trace.marks[trace.marks.size() - needed].tick;
   const Tick end = trace.marks[trace.marks.size() - needed + marks].tick;

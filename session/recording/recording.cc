@@ -8,16 +8,16 @@
 namespace stowage::session {
 namespace {
 
-// Of one recording. A job that repeats itself now and then, and never for long, is planned without ops after
+// Of one recording. A job that repeats itself only now and then, and briefly, is planned without ops after
 // that.
 constexpr std::uint64_t kMaxMarksWithOps = 32;
-// Marks that ops are still written down for where the job does not repeat itself any more: an evaluation now
-// and then shall not keep it from its plan.
+// Marks for which ops are still recorded after the job stops repeating itself: an occasional evaluation must
+// not keep it from its plan.
 constexpr std::uint64_t kUnlikeMarksWithOps = 4;
 
 }  // namespace
 
-// A fresh recorder: one that slept would take for alive what was freed meanwhile.
+// A fresh recorder: a paused one would consider buffers alive that were freed meanwhile.
 void Recording::start(bool device_is_empty) {
   stop();
   tracer::RecorderOptions options;
@@ -57,7 +57,7 @@ Recording::Verdict Recording::judge(bool ops_wanted) {
   return Verdict::kHopeless;
 }
 
-// True when the steady window is complete: its ops are there, or are not wanted.
+// True when the steady window is complete: its ops are recorded, or are not wanted.
 bool Recording::has_ops(bool wanted) {
   if (ops_observed_) {
     ++marks_with_ops_;

@@ -1,11 +1,11 @@
-// The recording of a job: which recorder does it, whether it records ops, and what is known of the job so
+// Recording of a job: which recorder is in use, whether it records ops too, and what the recording shows so
 // far.
 //
-// Ops are the cost of recording: with short kernels as much as the job itself. So allocations alone decide
+// Recording ops is expensive: with short kernels, as expensive as the job itself. So allocations alone show
 // whether the job repeats itself; once it does, the next window's ops are recorded too.
 //
-// Thread safety: the conductor's, but for the recorder that `hot` names, which any thread calls. Recorders
-// are emptied and kept, since late callers may still hold them.
+// Thread safety: the conductor's, except for the recorder that `hot` points to, which any thread calls.
+// Recorders are emptied and kept, since late callers may still hold them.
 #pragma once
 
 #include <atomic>
@@ -23,21 +23,21 @@ namespace stowage::session {
 
 class Recording {
  public:
-  /// `hot`: where the threads of the job find the recorder that is told about them; null while nothing is
-  /// written down.
+  /// `hot`: where the threads of the job find the recorder to call; null while nothing is
+  /// recorded.
   Recording(std::atomic<tracer::Recorder*>& hot, DevicePort& port, TorchPort& torch, const TraceInfo& info,
             const Settings& settings)
       : hot_(hot), port_(port), torch_(torch), info_(info), settings_(settings) {}
 
-  /// Starts over, with a recorder that knows of no earlier buffer. `device_is_empty`: nothing is allocated on
-  /// the device.
+  /// Starts over, with a fresh recorder that knows no earlier buffer. `device_is_empty`: nothing is
+  /// allocated on the device.
   void start(bool device_is_empty);
-  /// Nothing is recorded from now on. What was recorded is kept until start().
+  /// Stops recording. What was recorded is kept until start().
   void stop();
   [[nodiscard]] bool is_on() const { return hot_.load(std::memory_order_relaxed) != nullptr; }
-  /// No ops are recorded from now on.
+  /// Stops recording ops.
   void stop_ops();
-  /// What was recorded does not count.
+  /// Discards what was recorded.
   void forget();
 
   /// An iteration ended. False: nothing was allocated in it, and the mark does not count.
@@ -45,16 +45,16 @@ class Recording {
   /// The verdict on the marks so far.
   enum class Verdict : std::uint8_t {
     kGoOn,
-    kSteady,   ///< the last windows agree, and their ops are there or are not wanted
-    kHopeless  ///< no two iterations of as many as the settings allow agreed
+    kSteady,   ///< the last windows agree, and their ops are recorded or not wanted
+    kHopeless  ///< no two iterations agreed, in as many as the settings allow
   };
-  /// Call once after each mark that counts. `ops_wanted`: as far as the settings want them, too.
+  /// Call once after each mark that counts. `ops_wanted`: record ops, if the settings want them too.
   Verdict judge(bool ops_wanted);
-  /// Notes in `facts` what upstream has held while no plan was followed.
+  /// Notes in `facts` what upstream holds while no plan is followed.
   void note_before(SessionFacts& facts) const {
     facts.note_before(port_.upstream_use(), recorder().dropped());
   }
-  /// Ends the recording of ops, completes their durations, and returns all that is kept.
+  /// Stops recording ops, completes their durations, and returns all that was recorded.
   Trace finish();
 
   /// Marks that counted, since start() or forget().

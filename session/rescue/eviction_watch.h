@@ -1,9 +1,9 @@
-// Iterations that evict under a budget: when they end the recording of a job, and when it is recorded again.
+// Watches for iterations that evict under a budget: decides when they end recording, and when it restarts.
 //
-// A job whose iterations evict something is not planned: what it allocates depends on what was evicted. After
-// a few such iterations recording ends, and room is made for as long as that continues. Under a schedule
-// (budget/schedule_controller.h) what is evicted is the same in each iteration: such a job is recorded again
-// and planned, with what it makes again.
+// A job whose iterations evict is not planned: its allocations depend on what was evicted. After a few such
+// iterations recording ends, and rescue makes room as long as evictions continue. Under a schedule
+// (budget/schedule_controller.h) each iteration evicts the same tensors: such a job is recorded again and
+// planned, including what it recomputes.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -27,10 +27,10 @@ class EvictionWatch {
                 SessionFacts& facts)
       : budget_(budget), port_(port), arena_(arena), recording_(recording), facts_(facts) {}
 
-  /// An iteration ended in state `now`; the budget is told. A verdict: while recording it evicted, so
-  /// that it is forgotten, and there is no more to this mark; kRescuing after a few of them.
+  /// An iteration ended in state `now`; tells the budget. A verdict if it evicted while recording: the
+  /// recording is discarded and the mark is done; kRescuing after a few of them.
   std::optional<SessionVerdict> on_mark(MarkSource source, SessionState now);
-  /// After on_mark() while rescuing; kRecording: iterations are calm again.
+  /// After on_mark() while rescuing; kRecording: iterations no longer evict beyond a schedule.
   SessionVerdict rescued_mark();
   /// The present recording has seen evictions.
   [[nodiscard]] bool saw_evictions() const { return evicting_marks_ != 0; }

@@ -41,7 +41,7 @@ SessionVerdict PlanUnderBudget::refuse(const Plan& plan) {
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
 }
 
-// Where a schedule is followed, one for less may leave the room.
+// Under a schedule, one for fewer bytes may leave enough room.
 SessionVerdict PlanUnderBudget::refuse_arena(Bytes arena_bytes, Bytes excess) {
   const Ledger& ledger = *port_.ledger();
   if (is_scheduled() && budget_.schedule().tighten(excess, ledger.limit())) return rescue_for({});
@@ -71,7 +71,7 @@ SessionVerdict PlanUnderBudget::leave_unsettled() {
   return refuse_arena(arena_.mapped(), excess);
 }
 
-// In the arena tensors lie in blocks of 512 bytes, so that a plan may take a little more than the heap did.
+// Arena blocks are multiples of 512 bytes, so a plan may take slightly more than the heap did.
 bool PlanUnderBudget::grow_budget() {
   return !is_scheduled() && budget_.raise_own_peak(port_.ledger()->upstream() + arena_.mapped());
 }

@@ -1,9 +1,9 @@
-// A plan under a budget: whether its arena fits, what becomes of it where it does not any more, and when the
-// runtime may rest.
+// A plan under a budget: whether its arena fits, what happens when it no longer fits, and when the runtime
+// may rest.
 //
-// What is allocated under a schedule (budget/schedule_controller.h) is the same in each iteration, with what
-// is made again: a plan is for iterations under it, and goes with it. Without a schedule a plan that fits
-// needs no runtime.
+// Under a schedule (budget/schedule_controller.h) each iteration makes the same allocations, recomputation
+// included: a plan for such iterations is valid only while the schedule is followed. Without a schedule a
+// plan that fits needs no runtime.
 //
 // Thread safety: is_scheduled() and evicts() from any thread; the rest is the conductor's.
 #pragma once
@@ -26,20 +26,20 @@ class PlanUnderBudget {
   PlanUnderBudget(BudgetController& budget, DevicePort& port, ServedArena& arena, SessionFacts& facts)
       : budget_(budget), port_(port), arena_(arena), facts_(facts) {}
 
-  /// A first plan is asked for: it is for iterations under the schedule that is followed now, if one is.
+  /// A first plan is requested: for iterations under the schedule that is followed now, if there is one.
   void prepare();
-  /// It does not fit: kRescuing.
+  /// kRescuing if `plan` does not fit.
   SessionVerdict refuse(const Plan& plan);
-  /// It is used from now on, all of its arena.
+  /// The plan is used from now on, with all of its arena.
   void begin() { lost_ = false; }
-  /// No plan is used any more, and room is made by evicting on demand.
+  /// No plan is used any more; rescue evicts on demand.
   void rescue();
   /// No plan is used any more, and the job is recorded again.
   void leave();
 
   /// The plan, or the one being made, is for iterations under a schedule.
   [[nodiscard]] bool is_scheduled() const { return scheduled_.load(std::memory_order_acquire); }
-  /// Tensors may be evicted though a plan is followed.
+  /// Tensors may be evicted while a plan is followed.
   [[nodiscard]] bool evicts() const { return is_scheduled() || arena_.settling() != nullptr; }
   /// Part of the arena was given up for a request that did not fit.
   [[nodiscard]] bool gave_up_arena() const { return lost_; }
@@ -47,13 +47,13 @@ class PlanUnderBudget {
   [[nodiscard]] bool is_lost() const { return lost_ || (is_scheduled() && !budget_.schedule().follows()); }
 
   /// An iteration ended; the planned window has `window_marks` marks. Counts the arena as a whole as soon as
-  /// there is room for that. kRescuing: there was none for long.
+  /// there is room. kRescuing: there was none for several iterations.
   SessionVerdict settle(std::uint32_t window_marks);
-  /// The runtime is taken out, where it is not needed and may be.
+  /// Uninstalls the runtime, if it is not needed and may be uninstalled.
   void rest();
-  /// A request that the plan does not know needs room. While the runtime is there the plan continues with
-  /// what is left, and the arena is counted as a whole again when there is room; without it, nobody evicts:
-  /// the plan is lost. True if anything went. Requires: there is an arena.
+  /// An unplanned request needs room: gives up free parts of the arena. With the runtime installed the rest
+  /// serves on, and the arena is counted whole again once there is room; without it nothing can evict: the
+  /// plan is lost. True if anything was given up. Requires: there is an arena.
   bool give_up_free_parts();
 
  private:

@@ -24,14 +24,14 @@ void DeviceRoom::release_upstream() {
   unreleasable_.store(cached(port_.upstream_use()).value(), std::memory_order_relaxed);
 }
 
-// What cannot go back is left alone: each time waits for the device.
+// Does not retry what upstream could not release: each try waits for the device.
 void DeviceRoom::release_upstream_if_worth(const UpstreamUse& use) {
   const Bytes kept(unreleasable_.load(std::memory_order_relaxed));
   if (cached(use) >= kept + kWorthReleasing) release_upstream();
 }
 
-// What lasts is kept apart while Stowage records and fills none of the holes that it would have filled, which
-// is not to cost the job anything.
+// While Stowage records, long-lived blocks are kept apart and do not fill the holes that they otherwise
+// would. That must not raise the job's peak.
 void DeviceRoom::keep_peak_low(Bytes bytes) {
   if (bytes < kWorthReleasing || !port_.may_wait()) return;
   const UpstreamUse use = port_.upstream_use();
@@ -41,13 +41,13 @@ void DeviceRoom::keep_peak_low(Bytes bytes) {
   if (cached(use) >= kept + worth && port_.largest_cached() < bytes) release_upstream();
 }
 
-// In the present iteration.
+// True if it did so in the present iteration.
 bool DeviceRoom::arena_made_way() const {
   return arena_gaps_.load(std::memory_order_relaxed) != gaps_before_.load(std::memory_order_relaxed);
 }
 
-// In an iteration in which the arena made way, and in those after it until the arena is whole again, upstream
-// serves the request if it has a block for it and both together would be too much.
+// In an iteration in which the arena made way, and later until it is whole again, upstream serves the
+// request if it has a block for it and both together would be too much.
 Bytes DeviceRoom::for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
   const Bytes lacking = now.lacking(bytes, stream);
   if (lacking.value() == 0) return Bytes(0);
@@ -75,7 +75,7 @@ void DeviceRoom::for_upstream(Bytes bytes, StreamId stream) {
   if (guard_.fits(bytes, use)) return;
   const std::optional<Bytes> most = guard_.most();
   if (!most || guard_.held(use.reserved) + bytes <= *most) return;
-  // Where it is about little, and what is cached might do, nothing is looked at closely.
+  // Skip the exact check for a small request that the cache can probably serve.
   const bool little = bytes.value() < most->value() / kSharesOfLittle && guard_.held(use.reserved) <= *most;
   if ((little || bytes < kWorthReleasing) && cached(use) >= bytes) return;
   const Bytes growth = port_.upstream_growth(bytes, stream);
@@ -84,7 +84,7 @@ void DeviceRoom::for_upstream(Bytes bytes, StreamId stream) {
   give_up_idle_for(growth);
 }
 
-// Each time takes milliseconds: more than is wanted now, and all of it the second time in an iteration.
+// Each release takes milliseconds, so release more than needed, and all on the second one in an iteration.
 void DeviceRoom::give_up_idle(Bytes wanted) {
   allocator::PlannedAllocator& now = arena_.allocator();
   if (now.committed_bytes() <= now.live_bytes()) return;

@@ -1,11 +1,11 @@
-// Room on the device for arena and upstream: memory passes between the two, so that both together never hold
-// more than the job was seen to need without a plan (reserved_guard.h).
+// Balances the device's memory between arena and upstream, so that both together never hold more than the
+// job was seen to need without a plan (reserved_guard.h).
 //
-// A new arena has addresses and no memory. A segment gets memory when the plan first wants it; what upstream
-// caches goes back to the device before that where both would be too much. The other way round, an
-// evaluation that no plan knows finds the arena idle: where upstream would have to grow beyond the need, idle
-// segments give their memory back first. Each pass waits for the device. A job that would do so all the time
-// is better off without its plan.
+// A new arena has addresses and no memory. A segment gets memory when the plan first needs it; if both
+// together would then be too much, upstream's cache is released first. Conversely, an unplanned
+// evaluation leaves the arena idle: before upstream grows beyond the need, idle segments release their
+// memory. Each transfer waits for the device. A job that would do so all the time is better off without
+// its plan.
 //
 // Thread safety: for_arena(), keep_peak_low() and release_upstream() from any thread; the rest is the
 // conductor's.
@@ -26,27 +26,27 @@ class DeviceRoom {
   DeviceRoom(DevicePort& port, ServedArena& arena, ReservedGuard& guard)
       : port_(port), arena_(arena), guard_(guard) {}
 
-  /// Gives upstream's cache back to the device. Waits for the device.
+  /// Releases upstream's cache to the device. Waits for it.
   void release_upstream();
-  /// Upstream may now be able to give back what it could not the last time: pages that were partly in use.
+  /// Upstream may now be able to release pages that were partly in use at its last release.
   void try_all_again() { unreleasable_.store(0, std::memory_order_relaxed); }
-  /// Without a plan: upstream, about to be asked for `bytes`, may take more than it ever had. With the pieces
-  /// gone that are too small it maps no more than it must.
+  /// Without a plan, before upstream is asked for `bytes`: if it may grow beyond its peak, releases cached
+  /// pieces that are too small, so that it maps no more than necessary.
   void keep_peak_low(Bytes bytes);
 
-  /// The next request of `now`, `bytes` on `stream`, may need memory for a part of the arena; upstream's
-  /// cache goes, or upstream serves the request, where both together would be too much. Where neither is
-  /// enough: the bytes for which give_up_idle_for() is to be called. Else 0.
+  /// The next request of `now`, `bytes` on `stream`, may need memory for a part of the arena. If both
+  /// together would be too much, releases upstream's cache or lets upstream serve the request. If neither is
+  /// enough, returns the bytes to pass to give_up_idle_for(), else 0.
   Bytes for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
-  /// Frees idle memory of the arena as far as both together and `more` would be too much.
+  /// Releases idle arena memory, as far as arena, upstream and `more` would be too much.
   void give_up_idle_for(Bytes more);
-  /// Upstream is about to be asked for `bytes` on `stream`, off the plan: what it caches to no use goes, then
-  /// idle memory of the arena.
+  /// Before upstream is asked for an unplanned `bytes` on `stream`: releases cache that does not help, then
+  /// idle arena memory.
   void for_upstream(Bytes bytes, StreamId stream);
 
   /// A plan came or went.
   void restart();
-  /// An iteration ended; `clean`: every request was the plan's. True if memory has passed to and fro in so
+  /// An iteration ended; `clean`: every request was the plan's. True if memory moved back and forth in so
   /// many of the last iterations that the job is better off without its plan.
   bool is_strained(bool clean);
 
@@ -58,11 +58,11 @@ class DeviceRoom {
   DevicePort& port_;
   ServedArena& arena_;
   ReservedGuard& guard_;
-  std::atomic<std::uint64_t> unreleasable_{0};  ///< bytes that upstream kept when its cache last went
-  std::atomic<std::uint64_t> arena_gaps_{0};   ///< times that idle memory of the arena was freed for upstream
-  std::atomic<std::uint64_t> gaps_before_{0};  ///< the same when the last iteration ended
-  std::atomic<bool> arena_lacks_{false};       ///< since it made way, and when the last iteration ended
-  Bytes committed_before_{0};                  ///< of the arena, when the last iteration ended
+  std::atomic<std::uint64_t> unreleasable_{0};  ///< bytes that upstream kept at its last release
+  std::atomic<std::uint64_t> arena_gaps_{0};    ///< times that idle memory of the arena made way for upstream
+  std::atomic<std::uint64_t> gaps_before_{0};   ///< the same when the last iteration ended
+  std::atomic<bool> arena_lacks_{false};        ///< it made way, and lacked memory at the last mark
+  Bytes committed_before_{0};                   ///< of the arena, when the last iteration ended
   std::uint64_t strain_ = 0;  ///< rises with iterations in which the arena made way, and falls
 };
 

@@ -28,7 +28,7 @@ void PlanWorth::restart() {
 }
 
 SessionVerdict PlanWorth::on_iteration(bool clean) {
-  // Where the arena went without memory, upstream may be what has it now.
+  // If the arena lacks memory, upstream may hold it now.
   if (!clean && arena_.lacks_memory()) room_.release_upstream();
   if (!room_.is_strained(clean)) return leave_oversized(clean);
   note(1, "the arena gives memory back for other requests in too many iterations");

@@ -1,5 +1,5 @@
 // Whether a job is better off with its plan than without: arena and upstream together reserve no more than
-// it needs (reserved_guard.h), and memory does not pass to and fro between the two (device_room.h).
+// it needs (reserved_guard.h), and memory does not move back and forth between them (device_room.h).
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -18,11 +18,11 @@ class PlanWorth {
   PlanWorth(ServedArena& arena, PlanBook& plans, ReservedGuard& guard, DeviceRoom& room)
       : arena_(arena), plans_(plans), guard_(guard), room_(room) {}
 
-  /// What following `plan` would reserve is too much: kOff.
+  /// kOff if following `plan` would reserve too much.
   [[nodiscard]] SessionVerdict refuse(const Plan& plan) const;
   /// A first plan is in use.
   void begin() { guard_.begin(); }
-  /// Plans came or went: iterations are counted again.
+  /// Plans were added or left: counts iterations from 0 again.
   void restart();
   /// An iteration ended. `clean`: every request was the plan's. kRecording: another plan may do better. kOff:
   /// none will.

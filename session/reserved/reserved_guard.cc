@@ -11,16 +11,16 @@
 namespace stowage::session {
 namespace {
 
-constexpr std::uint64_t kSharesOfNeed = 100;          // so many parts of the need; one may come on top
+constexpr std::uint64_t kSharesOfNeed = 100;          // 1/this of the need may come on top
 constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or three pages: small jobs are all rounding
-constexpr std::uint64_t kOldTensors = 2;              // iterations of a new plan: what lived before dies
+constexpr std::uint64_t kOldTensors = 2;              // iterations of a new plan: older tensors are freed
 constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
 constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
 constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
-// What the last iteration handed on, for which the plan has places.
+// Bytes that the last iteration passed on and that the plan has places for.
 Bytes handed_on(const Plan& plan) {
   Bytes sum{0};
   for (const PlanEntry& entry : plan.entries) {
@@ -46,14 +46,14 @@ void ReservedGuard::reset_peak() {
   note_reserved(port_.upstream_use().reserved);
 }
 
-// Where the trace has all of the job, what expandable segments would have reserved is known: what Stowage
-// sets apart while it records may take more than that. A page or two are rounding.
+// If the trace covers the whole job, a simulation shows what expandable segments would have reserved. Memory
+// that Stowage keeps apart while it records may take more. A page or two are rounding.
 void ReservedGuard::note_modelled(const Trace& trace) {
   using allocator::CachingModel;
   if (budget_.on() || info_.device.kind != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
   const auto model = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
   if (!model) return;
-  // Where the device has less, the job waited for other streams instead, and would have without Stowage.
+  // If the device has less, the job waited for other streams instead, as it would have without Stowage.
   const Bytes device = info_.device_memory;
   facts_.note_modelled(device.value() == 0 ? model->reserved : std::min(model->reserved, device), kRounding);
 }
@@ -68,9 +68,9 @@ void ReservedGuard::restart(bool old_tensors_are_gone) {
   oversized_iterations_ = 0;
 }
 
-// What a job keeps from some iteration on (a copy of its weights, averages of them) it would need without a
-// plan, too. It is looked at where an iteration was all planned: what others hand on lies outside for once.
-// Old tensors of the switch are gone first.
+// A job needs what it keeps from some iteration on (a copy of its weights, averages of them) without a plan,
+// too. Only fully planned iterations are considered: others pass buffers on outside the arena. Old tensors
+// of the switch must be freed first.
 void ReservedGuard::note_lasting(Bytes outside) {
   if (settled_iterations_ < kOldTensors && !lasting_first_) return;
   lasting_first_ = std::min(lasting_first_.value_or(outside), outside);
@@ -87,8 +87,8 @@ std::optional<Bytes> ReservedGuard::most() {
   return need + slack;
 }
 
-// Recording itself may have got by with less than the job would need without Stowage (keep_peak_low). A plan
-// is not left for that.
+// Recording may have used less memory than the job needs without Stowage (keep_peak_low). That is no reason
+// to leave a plan.
 Bytes ReservedGuard::tolerated(Bytes most) const {
   const Bytes modelled = facts_.modelled();
   return std::max(most, modelled + Bytes(modelled.value() / kSharesOfNeed));
@@ -107,7 +107,7 @@ std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const Plan& plan) {
 ReservedGuard::Verdict ReservedGuard::on_iteration(bool clean, bool planning) {
   const Bytes reserved(reserved_in_iteration_.exchange(0));
   if (++settled_iterations_ <= kOldTensors) return Verdict::kRelease;
-  if (reserved <= last_most()) return Verdict::kFine;  // most iterations
+  if (reserved <= last_most()) return Verdict::kFine;  // the usual case
   const std::optional<Bytes> allowed = most();
   if (!allowed || reserved <= tolerated(*allowed)) return Verdict::kFine;
   excess_ = {reserved, *allowed};

@@ -1,13 +1,13 @@
-// The guard of reserved memory: with a plan a job never reserves more than it was seen to need without one.
+// Guards reserved memory: with a plan a job never reserves more than it was seen to need without one.
 //
-// What counts is the sum of the arena and of what upstream holds. It is compared with the most that upstream
-// alone held while no plan was followed, under the allocator settings that hold now and hardly more than it
-// would have held without Stowage, with what tensors the job came to keep since on top, or with what tensors
-// held at one time, if that is more: no allocator does with less. The sum is foretold before the arena is
-// mapped, from below, and looked at after every planned iteration. Two things are forgiven: what is left of
-// the switch, and a few iterations of a kind that may yet get a plan beside the others.
+// Compares the sum of arena and upstream with the job's need: the most that upstream held while no plan was
+// followed, under the present allocator settings and hardly more than without Stowage, plus the tensors that
+// the job came to keep since; or what tensors held at one time, if that is more: no allocator needs less. A
+// lower estimate of the sum is checked before the arena is mapped, the sum itself after every planned
+// iteration. Exceptions: leftovers of the switch, and a few iterations of a kind that may yet get its own
+// plan.
 //
-// Thread safety: note_reserved(), most() and the questions above it from any thread; the rest is the
+// Thread safety: note_reserved(), most() and the queries next to them from any thread; the rest is the
 // conductor's.
 #pragma once
 
@@ -29,41 +29,41 @@ class ReservedGuard {
                 const ServedArena& arena, SessionFacts& facts)
       : port_(port), info_(info), budget_(budget), arena_(arena), facts_(facts) {}
 
-  /// Arenas and upstream together, where upstream has `upstream_reserved`.
+  /// Bytes of arenas and upstream together, if upstream reserves `upstream_reserved`.
   [[nodiscard]] Bytes held(Bytes upstream_reserved) const {
     return arena_.committed_bytes() + upstream_reserved;
   }
-  /// Upstream has so much now.
+  /// Upstream reserves this much now.
   void note_reserved(Bytes upstream_reserved);
-  /// Highest of arena and upstream together since the switch.
+  /// Peak of arena and upstream together since the switch.
   [[nodiscard]] Bytes reserved_after() const { return Bytes(reserved_after_.load()); }
   [[nodiscard]] Bytes reserved_in_iteration() const {
     return Bytes(reserved_in_iteration_.load(std::memory_order_relaxed));
   }
-  /// Peaks count from now on.
+  /// Resets the peaks.
   void reset_peak();
 
-  /// The most that may be reserved; nothing where the device does not tell, or no iteration without a plan
-  /// was seen to its end.
+  /// The most that may be reserved; nothing under a budget, for an earlier run's plan, or if the device does
+  /// not report upstream's peak.
   std::optional<Bytes> most();
-  /// `more` bytes fit into what most() said last, which hardly ever falls. Quick.
+  /// `more` bytes fit into what most() returned last, which hardly ever falls. Quick.
   [[nodiscard]] bool fits(Bytes more, const UpstreamUse& use) const {
     return held(use.reserved) + more <= last_most();
   }
-  /// What most() said last.
+  /// What most() returned last.
   [[nodiscard]] Bytes last_most() const { return Bytes(last_most_.load(std::memory_order_relaxed)); }
 
-  /// The first plan is made from `trace`, which tells what expandable segments would have reserved.
+  /// The first plan is made from `trace`: simulates what expandable segments would have reserved.
   void note_modelled(const Trace& trace);
-  /// The plan that comes is of an earlier run, which has looked at it; or is not.
+  /// Whether the next plan is of an earlier run, which has already checked it.
   void trust_plan(bool from_cache) { from_cache_.store(from_cache, std::memory_order_relaxed); }
   [[nodiscard]] bool trusts_plan() const { return from_cache_.load(std::memory_order_relaxed); }
   /// A first plan is in use.
   void begin();
-  /// Plans came beside the first, or went: iterations are counted again. `old_tensors_are_gone`: nothing is
-  /// left of the switch.
+  /// Plans were added or left: counts iterations from 0 again. `old_tensors_are_gone`: nothing is left of
+  /// the switch.
   void restart(bool old_tensors_are_gone = false);
-  /// Another placement of the same plan is in use: earlier tensors die first.
+  /// Another placement of the same plan is in use: older tensors must be freed first.
   void settle_anew() { settled_iterations_ = 0; }
   /// An iteration that was all planned ended with `outside` bytes of tensors outside the arena.
   void note_lasting(Bytes outside);
@@ -79,11 +79,11 @@ class ReservedGuard {
   enum class Verdict : std::uint8_t {
     kFine,
     kRelease,  ///< upstream's cache should be released
-    kLeave,    ///< the plan is to be left, and another one may do better
+    kLeave,    ///< leave the plan; another one may do better
     kGiveUp    ///< the job is better off without a plan
   };
   /// An iteration ended. `clean`: every request was the plan's; `planning`: a further plan is being made,
-  /// which may mend it.
+  /// which may solve the problem.
   Verdict on_iteration(bool clean, bool planning);
   /// Of the last iteration that reserved too much.
   [[nodiscard]] Excess excess() const { return excess_; }
@@ -102,7 +102,7 @@ class ReservedGuard {
   std::atomic<std::uint64_t> lasting_more_{0};  ///< bytes outside the arena beyond `lasting_first_`
   std::atomic<bool> from_cache_{false};
   std::optional<Bytes> lasting_first_;      ///< least that lived outside the arena when an iteration ended
-  std::uint64_t settled_iterations_ = 0;    ///< since plans came or went
+  std::uint64_t settled_iterations_ = 0;    ///< since plans were added or left
   std::uint64_t oversized_iterations_ = 0;  ///< of these, those that reserved more than the job needs
   bool left_once_ = false;                  ///< a plan was left for that
   Excess excess_;

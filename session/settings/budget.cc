@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kMostBytes = 1e18;
 
-// The number that `text` begins with, which is taken off it. Digits and a point, no sign and no exponent.
+// Removes the number at the front of `text` and returns it. Digits and a point, no sign and no exponent.
 std::optional<double> take_number(std::string_view& text) {
   double value = 0;
   const auto [end, error] =

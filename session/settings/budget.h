@@ -1,4 +1,4 @@
-// The user's budget (STOWAGE_BUDGET): the most bytes of a device that the job may hold, as it was written.
+// The user's budget (STOWAGE_BUDGET): the most bytes of a device that the job may hold, as the user wrote it.
 //
 // Three ways to write it: an amount ("12GiB", "500MB", "1000000"), a share of what the job itself takes at
 // its peak without a budget ("50%"), or a share of the device's memory ("80%device"). "" is no budget. Thread
@@ -25,13 +25,13 @@ class Budget {
 
   /// No budget.
   Budget() = default;
-  /// Nothing where `text` is not of a form above.
+  /// Nothing if `text` has none of the forms above.
   static std::optional<Budget> parse(std::string_view text);
 
   [[nodiscard]] bool is_set() const { return kind_ != Kind::kNone; }
   [[nodiscard]] Kind kind() const { return kind_; }
-  /// The limit that it stands for. `whole`: the job's peak or the device's memory; an amount leaves it out.
-  /// Requires: is_set().
+  /// The limit in bytes. `whole`: the job's peak or the device's memory; an amount ignores it. Requires:
+  /// is_set().
   [[nodiscard]] Bytes limit_of(Bytes whole) const;
   /// As it was written.
   [[nodiscard]] const std::string& text() const { return text_; }

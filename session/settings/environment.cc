@@ -10,7 +10,7 @@ extern char** environ;
 namespace stowage::session {
 namespace {
 
-/// Letters to change, to put in or to leave out between `from` and `to` (Levenshtein's distance).
+/// Letters to change, insert or remove between `from` and `to` (Levenshtein distance).
 std::size_t distance(const std::string& from, const std::string& to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

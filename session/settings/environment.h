@@ -1,6 +1,6 @@
-// The process's environment as data, and what in it was meant for Stowage but is no setting.
+// The process's environment as data, and which STOWAGE_ variables in it are not settings.
 //
-// Thread safety: pure functions, but for process_environment(): nobody may change the environment meanwhile.
+// Thread safety: pure functions; during process_environment() no thread may change the environment.
 #pragma once
 
 #include <string>
@@ -13,11 +13,12 @@ namespace stowage::session {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 Environment process_environment();
-/// One of STOWAGE's own that is no setting of the library: the simulator's, the build's, the tests'.
+/// A STOWAGE_ variable that is no setting of the library: the simulator's, the build's, the tests'.
 bool belongs_to_tools(const std::string& variable);
-/// The name in `known` with the smallest edit distance; empty where none is near.
+/// The name in `known` with the smallest edit distance (letters to change, insert or remove); empty if none
+/// is near.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& known);
-/// One sentence for each variable that begins with STOWAGE_ and that neither a setting nor a tool has.
+/// One sentence for each variable that begins with STOWAGE_ and belongs to neither a setting nor a tool.
 std::vector<std::string> unknown_variables(const Environment& environment);
 
 }  // namespace stowage::session

@@ -5,7 +5,7 @@
 namespace stowage::session {
 namespace {
 
-// The number that `text` begins with, which is taken off it.
+// Removes the number at the front of `text` and returns it.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

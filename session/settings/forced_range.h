@@ -20,7 +20,7 @@ class ForcedRange {
 
   /// None.
   ForcedRange() = default;
-  /// Nothing where `text` is not of a form above.
+  /// Nothing if `text` has none of the forms above.
   static std::optional<ForcedRange> parse(std::string_view text);
 
   [[nodiscard]] bool is_set() const { return !text_.empty(); }

@@ -1,4 +1,4 @@
-// What Stowage says to people: one line each, on stderr, beginning with "stowage: ".
+// Messages to the user: one line each, on stderr, beginning with "stowage: ".
 //
 // Thread safety: any thread; a line is written in one call. Never throws.
 #pragma once

@@ -1,4 +1,4 @@
-// Figures as messages write them.
+// Formats figures for messages.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// How a launcher tells its processes their number and how many they are.
+/// The variables that tell a launcher's process its rank and the number of ranks.
 struct Launcher {
   const char* rank;
   const char* ranks;
@@ -60,7 +60,7 @@ bool written_after(const std::string& path, std::int64_t since_ns) {
   return stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && nanoseconds(file.st_mtim) > since_ns;
 }
 
-/// A process that was stopped while it wrote must not keep others from their end.
+/// A process that was stopped while it wrote must not keep others from exiting.
 void lock_for_a_while(int folder) {
   constexpr int kTries = 100;
   constexpr std::chrono::milliseconds kPause(20);

@@ -1,9 +1,9 @@
-// What tells this process from the others of its job, and the files that it may write.
+// The name that distinguishes this process from others of its job, and the files that it may write.
 //
-// A rank of a distributed job is "rank3": by the variables of torchrun (RANK, WORLD_SIZE), Open MPI, MPICH or
-// Slurm, or by what Python was told of torch.distributed. A process with no rank has no name, and writes to
-// the paths as they were given. No process overwrites what another wrote while it ran: the later one puts its
-// number into the path. Thread safety: any thread.
+// A rank of a distributed job is called "rank3", from the variables of torchrun (RANK, WORLD_SIZE), Open
+// MPI, MPICH or Slurm, or from what Python knows of torch.distributed. A process without a rank has no name,
+// and writes to the given paths. No process overwrites what another wrote while it ran: the later one puts
+// its process id into the path. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace stowage::session {
 
-/// "rank3" where the variables of a launcher say so of more than one process; else empty.
+/// "rank3" if a launcher's variables describe more than one process; else empty.
 std::string rank_name(const Environment& environment);
-/// The name of this process: as it was given last, else by its environment.
+/// The name of this process: the one set last, else from its environment.
 std::string process_name();
-/// Names this process, such as "rank3" or "pid1234"; only letters and digits. Empty: by its environment
-/// again.
+/// Names this process, such as "rank3" or "pid1234"; only letters and digits. Empty: takes the name from the
+/// environment again.
 void set_process_name(const std::string& name);
 
 /// `path` with the name before its suffix: "a/report.json" and "rank3" give "a/report.rank3.json".
@@ -28,8 +28,8 @@ std::string path_for(const std::string& path, const std::string& name);
 /// Nanoseconds of the clock by which files are dated.
 std::int64_t now_ns();
 
-/// While this lives no other process of Stowage's writes into the folder of `path`, unless it waited two
-/// seconds.
+/// While this exists, no other Stowage process writes into the folder of `path`, unless it has waited for
+/// two seconds.
 class OutputClaim {
  public:
   /// `since_ns`: when this process began to take part, by now_ns().
@@ -37,8 +37,8 @@ class OutputClaim {
   ~OutputClaim();
   OutputClaim(const OutputClaim&) = delete;
   OutputClaim& operator=(const OutputClaim&) = delete;
-  /// Where to write: path_for() this process's name, and with its number where another process wrote that
-  /// after `since_ns`.
+  /// Where to write: path_for() with this process's name, plus its process id if another process wrote that
+  /// file after `since_ns`.
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:

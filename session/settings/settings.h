@@ -27,7 +27,7 @@ enum class Devices : std::uint8_t { kAuto, kCuda, kCpu, kBoth };
 enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena, kRecipe };
 
 struct Settings {
-  bool enable = false;                      ///< STOWAGE: take part in this process at all
+  bool enable = false;                      ///< STOWAGE: use Stowage in this process
   Devices devices = Devices::kAuto;         ///< STOWAGE_DEVICES
   Budget budget;                            ///< STOWAGE_BUDGET: the most bytes of a device the job may hold
   bool record_ops = true;                   ///< STOWAGE_RECORD_OPS: write down ATen ops, not allocations only
@@ -36,11 +36,11 @@ struct Settings {
   double plan_seconds = 2.0;                ///< STOWAGE_PLAN_SECONDS: time limit of the planner
   std::uint64_t plan_work =
       400'000'000;  ///< STOWAGE_PLAN_WORK: work limit of the planner, in placed buffers looked at
-  std::uint64_t plan_wait_ms = 300;  ///< STOWAGE_PLAN_WAIT_MS: where a plan is asked for, wait so long for it
+  std::uint64_t plan_wait_ms = 300;  ///< STOWAGE_PLAN_WAIT_MS: how long to wait for a requested plan
   std::uint64_t max_plans = 8;       ///< STOWAGE_MAX_PLANS: kinds of iteration planned side by side
   double miss_tolerance = 0.25;  ///< STOWAGE_MISS_TOLERANCE: share of misses that makes an iteration diverged
-  std::uint64_t diverged_iterations = 8;  ///< STOWAGE_DIVERGED_ITERATIONS: so many in a row end the plan
-  std::uint64_t max_replans = 3;  ///< STOWAGE_MAX_REPLANS: after so many, Stowage stays out of the way
+  std::uint64_t diverged_iterations = 8;    ///< STOWAGE_DIVERGED_ITERATIONS: this many in a row end the plan
+  std::uint64_t max_replans = 3;            ///< STOWAGE_MAX_REPLANS: after this many, Stowage turns off
   ArenaBackend arena = ArenaBackend::kVmm;  ///< STOWAGE_ARENA
   std::string report;          ///< STOWAGE_REPORT: at exit; "text" or "1": to stderr; else a path for JSON
   std::string trace;           ///< STOWAGE_TRACE: file the recorded trace is written to at exit
@@ -49,7 +49,7 @@ struct Settings {
   std::string library;         ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
   std::uint64_t verbose = 0;   ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
   bool verify = false;         ///< STOWAGE_VERIFY: replay each recipe at once and compare the bits
-  ForcedRange evict;           ///< STOWAGE_EVICT: evictions that nobody needs, to find wrong bits
+  ForcedRange evict;           ///< STOWAGE_EVICT: forced evictions, to find wrong bits
   Fault fault = Fault::kNone;  ///< STOWAGE_FAULT: for tests
   std::string wrong_recipe;    ///< the op of STOWAGE_FAULT=recipe:OP
 };

@@ -1,6 +1,6 @@
-// Who conducts a session: one thread at a time.
+// The lock of a session's conductor: one thread at a time conducts.
 //
-// Thread safety: every member, from any thread, but unlock(), which is for the thread that holds it.
+// Thread safety: every member, from any thread, except unlock(), which only the holder may call.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace stowage::session {
 class ConductorLock {
  public:
   bool try_lock() noexcept;
-  /// Waits for another thread at most so long; never for the calling thread itself, which returns false at
+  /// Waits for another thread at most `patience`; never for the calling thread itself, which gets false at
   /// once. For a caller that may hold locks which the conductor waits for.
   bool try_lock_for(std::chrono::milliseconds patience) noexcept;
   void lock() noexcept;

@@ -1,5 +1,5 @@
-// What the parts of a session say to a mark: whether the session is to change its state, and why. The
-// conductor alone changes it.
+// A part's verdict at a mark: whether the session should change its state, and why. Only the conductor
+// changes it.
 //
 // Thread safety: a value.
 #pragma once
@@ -12,17 +12,17 @@
 
 namespace stowage::session {
 
-/// Made without arguments: everything stays as it is.
+/// Default-constructed: nothing changes.
 struct [[nodiscard]] SessionVerdict {
   std::optional<SessionState> to;
-  /// For kOff and kRescuing the reason in the report; empty for kRescuing: until iterations are calm again.
+  /// For kOff and kRescuing the reason in the report; kRescuing without one ends once evictions stop.
   std::string why;
-  bool releases_cache = false;  ///< once the state has changed, upstream's cache goes back to the device
+  bool releases_cache = false;  ///< after the change of state, give upstream's cache back to the device
 
   [[nodiscard]] bool changes() const { return to.has_value(); }
 };
 
-/// The job does not follow its plan, or had better not: it is recorded again.
+/// The job does not follow its plan, or should not: record it again.
 inline SessionVerdict leave_plan() { return {SessionState::kRecording, "the plan was left"}; }
 
 }  // namespace stowage::session

@@ -1,5 +1,5 @@
-// The states of a session, its budget and its schedule, and a machine that changes states along the arcs of a
-// table only.
+// The states of a session, its budget and its schedule, and a state machine that changes them only along the
+// arcs of a table.
 //
 // docs/states.md draws the tables; a test compares.
 // Thread safety: load() from any thread; the rest by one thread at a time.
@@ -15,16 +15,16 @@
 
 namespace stowage::session {
 
-/// kRescuing: the job has no plan, and room is made for it under its budget.
+/// kRescuing: the job has no plan, and rescue holds its budget.
 enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
 const char* to_string(SessionState state);
 
-/// kNone: there is none, or it is refused. kWatching: the runtime sees ops. kResting: the runtime is taken
-/// out, and the limit stays.
+/// kNone: there is none, or it is refused. kWatching: the runtime sees ops. kResting: the runtime is
+/// uninstalled, and the limit stays.
 enum class BudgetState : std::uint8_t { kNone, kEnded, kWaiting, kWatching, kResting };
 const char* to_string(BudgetState state);
 
-/// kRecording: an iteration is written down. kAlone: there will be no schedule any more.
+/// kRecording: an iteration is logged. kAlone: rescue works without a schedule from now on.
 enum class ScheduleState : std::uint8_t { kWatching, kRecording, kScheduling, kFollowing, kAlone };
 const char* to_string(ScheduleState state);
 
@@ -42,7 +42,7 @@ std::span<const Arc<ScheduleState>> schedule_arcs();
 template <class State>
 class StateMachine {
  public:
-  /// `name`: of what it is the state, for messages. `arcs` must outlive it.
+  /// `name`: what the state belongs to, for messages. `arcs` must outlive it.
   StateMachine(const char* name, State first, std::span<const Arc<State>> arcs)
       : name_(name), state_(first), arcs_(arcs) {}
 
@@ -60,7 +60,7 @@ class StateMachine {
     state_.store(to, std::memory_order_release);
     note(2, what + " (" + why + ")");
   }
-  /// In a forked child, without a check of the table. Takes no lock.
+  /// For a forked child or a failure, regardless of the table. Takes no lock.
   void force(State to) noexcept { state_.store(to, std::memory_order_relaxed); }
 
  private:

@@ -1,6 +1,6 @@
-// The job's first optimizer steps, in which optimizer state is born that is never freed: it must not settle
-// in pages full of holes, nor in an arena that was planned without it (a job may reach its plan before its
-// first step).
+// The job's first optimizer steps, which allocate permanent optimizer state: keeps it out of pages full
+// of holes, and out of an arena that was planned without it (a job may reach its plan before its first
+// step).
 //
 // Thread safety: inside() from any thread; the rest is the conductor's.
 #pragma once
@@ -22,9 +22,9 @@ class EarlySteps {
   /// A step begins in state `now`, after `marks` marks of the present recording. An early one is not served
   /// from the arena.
   void begin(SessionState now, std::uint64_t marks);
-  /// It ends, if one began. True: it was an early one.
+  /// The step ends, if one began. True: it was an early one.
   bool end();
-  /// One of them runs now.
+  /// An early step runs now.
   [[nodiscard]] bool inside() const noexcept { return inside_.load(std::memory_order_acquire); }
 
  private:

@@ -1,4 +1,4 @@
-// The switch to a plan: everything that may speak against it is asked, then its arena is mapped.
+// Switches to a plan: checks all that may rule it out, then maps its arena.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -18,9 +18,9 @@ class PlanSwitch {
   PlanSwitch(PlanUnderBudget& under_budget, const PlanWorth& worth, DeviceRoom& room, ServedArena& arena)
       : under_budget_(under_budget), worth_(worth), room_(room), arena_(arena) {}
 
-  /// kPlanned: the arena is there for `plan`, and hands nothing out yet. kRescuing, kOff: the plan is no good
-  /// for this job. No change: not now, since the device cannot be waited for. Error: the plan is invalid, or
-  /// there is no memory for the arena.
+  /// kPlanned: the arena is ready for `plan`, and hands nothing out yet. kRescuing, kOff: the plan does not
+  /// suit this job. No change: not now, since the device must not be waited for. Error: the plan is invalid,
+  /// or there is no memory for the arena.
   Result<SessionVerdict> try_plan(const Plan& plan);
 
  private:

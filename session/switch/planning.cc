@@ -22,8 +22,8 @@ std::optional<Plan> Planning::find_kept() {
   return std::move(kept->plan);
 }
 
-// The trace's peak stands in where upstream does not keep one: what was alive before recording it only knows
-// in part.
+// Uses the trace's peak if upstream keeps none. The trace only knows part of what was alive before
+// recording.
 void Planning::note_peak_before(const Trace& trace, Tick begin, Tick end) {
   if (port_.upstream_use().peak_allocated.value() > 0) return;
   facts_.note_peak_before(peak_live(trace, begin, end));

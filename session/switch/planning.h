@@ -1,9 +1,9 @@
-// The job's first plan, from the recording that it is made from to the mark at which it is there; or the plan
+// Makes the job's first plan, from its recording to the mark at which the plan is ready; or finds the plan
 // that an earlier run left.
 //
-// A plan is for a window of so many marks. It is tried where such a window ends: at the mark that ended
-// recording, which may wait for it so that the switch comes at a known iteration, and at each so many marks
-// after it.
+// A plan is for a window of one or more marks. It is tried where such a window ends: at the mark that ended
+// recording, which may wait for it so that the switch comes at a known iteration, and after each further
+// window.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -36,11 +36,11 @@ class Planning {
   std::optional<Plan> find_kept();
   /// The last iterations that were recorded agree: recording is finished, and a plan is wanted for them.
   void begin();
-  /// Has it made in the background. Error: no thread could be started. Requires: begin().
+  /// Starts making it in the background. Error: no thread could be started. Requires: begin().
   Status ask();
-  /// An iteration may have ended. The plan, if one is to be tried now. Error: there will be none.
+  /// An iteration may have ended. Returns the plan, if one should be tried now. Error: there will be none.
   Result<std::optional<Plan>> on_mark();
-  /// The device could not be waited for: `plan` is to be tried again.
+  /// The device could not be waited for: tries `plan` again later.
   void put_off(Plan plan) { put_off_ = std::move(plan); }
   /// Marks of the window that the plan is for, at least 1.
   [[nodiscard]] std::uint32_t window_marks() const { return window_marks_; }
@@ -56,7 +56,7 @@ class Planning {
   SessionFacts& facts_;
   std::uint32_t window_marks_ = 1;
   std::uint64_t marks_since_window_ = 0;
-  std::optional<Plan> put_off_;  ///< made, and a graph's capture kept it from its arena
+  std::optional<Plan> put_off_;  ///< ready, but a graph capture prevented mapping its arena
 };
 
 }  // namespace stowage::session

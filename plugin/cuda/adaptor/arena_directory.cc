@@ -20,7 +20,7 @@ class ListedArena final : public allocator::Arena {
     entry_->device.joint.on_arena(1, entry_->device.port.is_expandable());
     tell_from(0, true);
   }
-  /// What was taken of the device is counted no longer once it is the device's again.
+  /// The memory fraction stops counting the memory only after the device has it back.
   ~ListedArena() override {
     tell_from(0, false);
     entry_->device.joint.on_arena(-1, entry_->device.port.is_expandable());
@@ -67,7 +67,7 @@ class ListedArena final : public allocator::Arena {
 
  private:
   [[nodiscard]] MemoryFraction& fraction() const { return entry_->device.port.fraction(); }
-  /// `bytes`: about what `work` takes of the device.
+  /// `bytes`: an estimate of what `work` takes from the device.
   template <class Work>
   Status within_fraction(Bytes bytes, Work work) {
     if (!fraction().take(bytes)) return MemoryFraction::no_room();
@@ -80,7 +80,7 @@ class ListedArena final : public allocator::Arena {
     entry_->segments = arena_->segments();
     entry_->mapped.store(arena_->mapped().value(), std::memory_order_relaxed);
   }
-  /// Statistics and the memory history are told about `segment`: its memory came, or went.
+  /// Reports to statistics and memory history that the memory of `segment` was mapped or unmapped.
   void tell(const allocator::Segment& segment, bool came) noexcept try {
     using Event = MemoryHistory::Event;
     const auto bytes = static_cast<std::int64_t>(segment.bytes().value());
@@ -145,7 +145,7 @@ void ArenaDirectory::remove(ArenaEntry* entry) {
   for (auto& slot : entries_) {
     if (slot.load(std::memory_order_relaxed) == entry) slot.store(nullptr, std::memory_order_release);
   }
-  // Another thread's find() or snapshot may be reading the entry just now, so it stays; a process maps few
+  // Another thread's find() or snapshot may be reading the entry, so it is never freed; a process maps few
   // arenas.
   entry->mapped.store(0, std::memory_order_relaxed);
   const std::lock_guard memory(entry->changing);

@@ -1,8 +1,8 @@
-// All arenas of the process by address range: the way from a bare pointer to the device it belongs to.
+// All arenas of the process by address range: maps a bare pointer to the device that it belongs to.
 //
-// Why: deleters, raw_delete and record_stream come with nothing but an address.
-// Thread safety: find() takes no lock and may run beside add() and remove(). A range is removed only after
-// its last block was freed, so no find() for an address of it is underway then.
+// Why: deleters, raw_delete and record_stream get nothing but an address.
+// Thread safety: find() takes no lock and may run concurrently with add() and remove(). A range is removed
+// only after its last block was freed, so no find() for one of its addresses is running then.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace stowage::plugin {
 
 struct CudaDevice;
 
-/// One arena and its owner. Never destroyed.
+/// One arena and its device. Never destroyed.
 struct ArenaEntry {
   ArenaEntry(CudaDevice& device_in, const allocator::Arena& arena)
       : device(device_in),
@@ -32,14 +32,14 @@ struct ArenaEntry {
     return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base) < reserved;
   }
 
-  /// The stretches that are backed by physical memory, each as large as can be.
+  /// The maximal ranges that are backed by physical memory.
   [[nodiscard]] std::vector<allocator::Segment> committed_runs();
 
   CudaDevice& device;
   void* const base;
   const std::uint64_t reserved;
   std::atomic<std::uint64_t> mapped;         ///< bytes in service; 0 once the arena is gone
-  std::mutex changing;                       ///< held while memory comes or goes, and while peers are let in
+  std::mutex changing;                       ///< held while memory is mapped, unmapped or shared with peers
   std::vector<allocator::Segment> segments;  ///< under `changing`; none once the arena is gone
 };
 
@@ -61,7 +61,7 @@ class ArenaDirectory {
     }
     return nullptr;
   }
-  /// Makes `arena` known, until remove() of the result. Error: kUnsupported beyond kCapacity.
+  /// Registers `arena`, until remove() of the result. Error: kUnsupported beyond kCapacity.
   Result<ArenaEntry*> add(CudaDevice& device, const allocator::Arena& arena);
   void remove(ArenaEntry* entry);
   /// The arenas of `device` at this moment.

@@ -18,7 +18,7 @@ std::atomic<CudaAdaptor*> the_adaptor{nullptr};
 
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// Those of an arena's blocks that lie in `run`, with offsets from where that begins.
+// The blocks of an arena that lie in `run`, with offsets relative to its beginning.
 std::vector<ArenaBlock> blocks_in(const allocator::Segment& run, const std::vector<ArenaBlock>& blocks) {
   std::vector<ArenaBlock> inside;
   for (ArenaBlock block : blocks) {
@@ -55,7 +55,7 @@ void CudaAdaptor::activate(const session::Settings& settings) {
   history_.take_over();
   const std::lock_guard lock(making_);
   settings_ = settings;
-  for (auto& device : devices_) {  // who gave up may try again
+  for (auto& device : devices_) {  // sessions that gave up get a new try
     const CudaDevice* before = device.load(std::memory_order_relaxed);
     if (before != nullptr && before->session.state() == session::SessionState::kOff) device.store(nullptr);
   }
@@ -102,7 +102,7 @@ session::Session* CudaAdaptor::session_of(c10::DeviceIndex index) const {
   return device == nullptr ? nullptr : &device->session;
 }
 
-// Made with no lock held: under a budget Python's guards are placed, for which the interpreter is waited for.
+// Runs with no lock held: under a budget it places Python's guards, which waits for the GIL.
 CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
   const auto slot = static_cast<std::size_t>(index);
   session::Settings settings;
@@ -167,7 +167,7 @@ void CudaAdaptor::yield_expandable_segments(c10::DeviceIndex index) {
   if (restore_settings()) yielded_.store(true, std::memory_order_relaxed);
 }
 
-// A job that continues after the error (with a smaller batch, say) is another one, and has them again.
+// A job that continues after the error (with a smaller batch, say) gets expandable segments again.
 void CudaAdaptor::resume_expandable_segments() {
   if (!yielded_.exchange(false, std::memory_order_relaxed) || !active()) return;
   {
@@ -195,7 +195,7 @@ std::string CudaAdaptor::arena_line(c10::DeviceIndex index) const {
   std::uint64_t live = 0;
   for (CudaDevice* device : devices_of(index)) {
     mapped += device->session.arena_bytes().value();
-    live = static_cast<std::uint64_t>(device->joint.blocks().use().rounded_bytes[0].current);  // of all
+    live = static_cast<std::uint64_t>(device->joint.blocks().use().rounded_bytes[0].current);  // all share it
   }
   return "Of the device's memory Stowage holds " + c10::CachingAllocator::format_size(mapped) +
          " as the arena of its plan, of which " + c10::CachingAllocator::format_size(live) +
@@ -204,7 +204,7 @@ std::string CudaAdaptor::arena_line(c10::DeviceIndex index) const {
 
 void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int64_t bytes) {
   const auto stats = getDeviceStats(device.index);
-  // A free is reported before it counts: afterwards the address may be another thread's.
+  // Report a free before it is counted: afterwards another thread may own the address.
   const std::int64_t allocated = stats.allocated_bytes[0].current + std::min<std::int64_t>(bytes, 0);
   c10::reportMemoryUsageToProfiler(address, bytes, static_cast<std::size_t>(allocated),
                                    static_cast<std::size_t>(stats.reserved_bytes[0].current),
@@ -220,7 +220,7 @@ void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int
   }
 }
 
-// Before the free: afterwards the address may be another thread's.
+// Runs before the free: afterwards another thread may own the address.
 [[gnu::noinline]] void CudaAdaptor::tell_of_free(const ArenaEntry& arena, void* address) {
   const std::optional<allocator::ArenaBlock> block = arena.device.session.block_at(address);
   if (!block) return;
@@ -244,7 +244,7 @@ c10::CachingDeviceAllocator::DeviceStats CudaAdaptor::getDeviceStats(c10::Device
   const std::uint64_t ticket = joint.next_ticket();
   auto stats = upstream_.getDeviceStats(index);
   joint.add_to(stats, ticket);
-  for (CudaDevice* device : devices) {  // each refusal that was mended was tried twice upstream
+  for (CudaDevice* device : devices) {  // upstream counted a retry and an OOM for each mended refusal
     stats.num_ooms -= std::min(stats.num_ooms, device->port.limit().mended());
     stats.num_alloc_retries -= std::min(stats.num_alloc_retries, device->port.limit().mended());
   }

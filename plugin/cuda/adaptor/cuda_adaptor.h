@@ -1,15 +1,15 @@
-// PyTorch's CUDA allocator with Stowage in front: planned requests come from the arena, all else is
-// upstream's.
+// PyTorch's CUDA allocator with Stowage in front: the arena serves planned requests, upstream serves the
+// rest.
 //
-// A complete CUDAAllocator: what is not ours (graph pools, MemPool, IPC, history, unknown pointers) is
-// delegated to the native allocator, statistics and snapshots are the native ones with the arena added. It is
-// installed before or after CUDA is initialised (cuda_install.h). Data of upstream's is handed out under our
-// deleter, so that the session sees every free; wherever the native allocator looks at deleters it is shown
-// its own.
+// A complete CUDAAllocator: it delegates what Stowage does not handle (graph pools, MemPool, IPC,
+// history, unknown pointers) to the native allocator, and adds the arena to native statistics and
+// snapshots. It is installed before or after CUDA is initialised (cuda_install.h). Upstream's data
+// carries our deleter, so that the session sees every free; wherever the native allocator checks
+// deleters, it gets its own.
 //
-// Two modes: active serves plans; passive (uninstalled) hands upstream's data on as it is, and only frees
-// ours. Thread safety: every member, from any thread. Never calls upstream with a lock of ours held.
-// Exceptions: upstream's pass (c10::OutOfMemoryError, with a line on the arena added); ours never leave.
+// Two modes: active serves plans; passive (uninstalled) returns upstream's data unchanged, and only frees
+// ours. Thread safety: every member, from any thread. Never calls upstream while holding one of our locks.
+// Exceptions: upstream's propagate (c10::OutOfMemoryError, with a line on the arena added); ours never do.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -48,25 +48,25 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
 
   // What Stowage adds.
 
-  /// Starts serving with fresh sessions, one a device, made on its first request.
+  /// Starts serving with fresh sessions, one per device, made on its first request.
   void activate(const session::Settings& settings);
   /// Stops all sessions; later requests are upstream's. Live arena blocks stay valid.
   void deactivate();
-  /// Passive from now on if no session of ours is at work any more; upstream's settings are the user's again,
-  /// unless `keep_settings`. May synchronise.
+  /// Goes passive if every session is off, and restores the user's settings of upstream, unless
+  /// `keep_settings`. May synchronise.
   void rest(bool keep_settings = false);
   [[nodiscard]] bool active() const { return active_.load(std::memory_order_acquire); }
-  /// True if requests and new data go through Stowage.
+  /// Stowage handles requests: it is active, and the user has not switched caching off.
   [[nodiscard]] bool serves() const { return serves_.load(std::memory_order_acquire); }
-  /// True if no block of an arena and no upstream block under our deleter is live: nothing refers to us any
-  /// more.
+  /// True if no block of an arena and no upstream block under our deleter is live: nothing refers to the
+  /// adaptor any more.
   [[nodiscard]] bool unreferenced() const;
   /// The session of `device`, or nullptr before its first request.
   [[nodiscard]] session::Session* session_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
-  /// What PyTorch's memory history records of the arenas.
+  /// PyTorch's memory history, including the arenas' events.
   MemoryHistory& history() { return history_; }
-  /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. The C ABI's way in.
+  /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. For the C ABI.
   void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);
   /// record_stream for a bare pointer of the arena or of upstream.
   void record_stream_of(void* address, c10::cuda::CUDAStream stream);
@@ -151,42 +151,41 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
     CudaDevice* device = devices_[static_cast<std::size_t>(index)].load(std::memory_order_acquire);
     return device != nullptr ? device : make_device(index);
   }
-  /// Null also while another thread makes it: meanwhile requests go upstream.
+  /// Null also while another thread creates it: upstream serves requests meanwhile.
   CudaDevice* make_device(c10::DeviceIndex index);
   /// Requires: making_ is held.
   void set_active(bool active);
-  /// The device if it is there and in use.
+  /// The device, or null if it was not created or is not in use.
   [[nodiscard]] CudaDevice* known_device(c10::DeviceIndex index) const;
   OpenPools& pools_of(c10::DeviceIndex index) { return pools_[static_cast<std::size_t>(index)]; }
-  /// True if one of the job's open pools serves the calling thread's requests on `stream`. Requires: there
-  /// are any.
+  /// True if an open pool of the job serves the calling thread on `stream`. Requires: a pool is open.
   bool goes_to_pool(c10::DeviceIndex index, cudaStream_t stream);
-  /// Ends what failed graph captures have left behind, in upstream too.
+  /// Closes pools that failed graph captures left open, in upstream too.
   void forget_failed_captures(c10::DeviceIndex index);
   /// The planned address on the stream with ordinal `id`, or nullptr.
   void* try_arena(CudaDevice& device, std::size_t bytes, StreamId id);
-  /// Memory from upstream by `ask`. Under a budget, room is made where it refuses, until it succeeds or
-  /// nothing more can be freed; then its own error is thrown with an explanation.
+  /// Evicts for `bytes` that upstream refused under a budget. True if anything was freed. within_budget()
+  /// repeats this until upstream serves the request, or explains the error once nothing can be freed.
   bool make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream);
-  /// Memory from upstream by `ask`, which is repeated after each remedy where it fails.
+  /// The result of `ask` from upstream; after an out-of-memory error, applies a remedy and asks again.
   template <class Ask>
   auto ask_upstream(c10::DeviceIndex index, Ask ask);
   using Remedy = void (CudaAdaptor::*)(c10::DeviceIndex);
   [[nodiscard]] bool has_remedies(c10::DeviceIndex index) const;
-  /// Frees idle memory of the device's arenas, those of ended sessions included.
+  /// Gives back idle memory of the device's arenas, also of sessions that have ended.
   void give_back_idle_arenas(c10::DeviceIndex index);
-  /// Upstream gets the user's settings again: pages of ours are larger than what most requests would take.
+  /// Restores the user's settings of upstream: with ours, its pages are larger than most requests need.
   void yield_expandable_segments(c10::DeviceIndex index);
-  /// Undoes that, where it did not help.
+  /// Applies our settings again, if restoring the user's did not help.
   void resume_expandable_segments();
   bool restore_settings();  ///< true if any were ours
   template <class Ask>
   auto within_budget(CudaDevice& device, std::size_t bytes, cudaStream_t stream, Ask ask);
-  /// Upstream's, told to the session unless `id` is kNone. `caller`: the code that asks; null: not known.
+  /// Memory from upstream; tells the session unless `id` is kNone. `caller`: the requesting code, or null.
   c10::DataPtr allocate_upstream(CudaDevice* device, std::size_t bytes, StreamId id, const void* caller);
-  /// Upstream's; no session is notified.
+  /// Memory from upstream; tells no session.
   c10::DataPtr allocate_past(std::size_t bytes);
-  /// A block of upstream's that stays apart from what does not last, or nullptr if `bytes` need not be.
+  /// An upstream block that is kept apart from short-lived ones, or nullptr if `bytes` need not be.
   void* allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller);
   c10::DataPtr adopt(c10::DataPtr data);
   /// Raises c10::Error if no live block begins at `address`. Requires: it lies in the arena.
@@ -204,19 +203,19 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
 
   /// Upstream's figures may have changed, on any device that has a session.
   void note_upstream();
-  /// Tells all sessions whether their blocks are of interest to the memory history.
+  /// Tells all sessions whether the memory history needs events of their blocks.
   void update_watching();
 
   torch_cuda::CUDAAllocator& upstream_;
   MemoryHistory history_;
   std::atomic<bool> active_{false};
   std::atomic<bool> serves_{false};  ///< active, and the user has not switched caching off
-  /// Upstream's for what it caches. Its raw_deleter() is another one while caching is off, and what was
-  /// adopted before must not go there.
+  /// Upstream's deleter for cached memory. While caching is off its raw_deleter() is another one, which must
+  /// not free blocks that were adopted before.
   std::atomic<c10::DeleterFnPtr> native_deleter_{nullptr};
   std::array<std::atomic<CudaDevice*>, kMaxDevices> devices_{};
   std::array<OpenPools, kMaxDevices> pools_;
-  std::deque<MemoryFraction> fractions_;         ///< one a device
+  std::deque<MemoryFraction> fractions_;         ///< one per device
   std::atomic<c10::DeviceIndex> device_end_{0};  ///< devices_ from here on are null
   std::atomic<std::int64_t> adopted_{0};         ///< live upstream blocks under our deleter
   mutable std::mutex making_;                    ///< guards settings_, being_made_, joint_ and all_devices_

@@ -1,5 +1,5 @@
-// The adaptor's hot path: allocate, free, record_stream. What is short and often goes inline, by force where
-// GCC would make a call of it; what is rare stays out of line.
+// The adaptor's hot path: allocate, free, record_stream. Short, frequent code is inlined, by force where GCC
+// would emit a call; rare code stays out of line.
 #include <c10/core/AllocatorConfig.h>
 #include <c10/core/impl/GPUTrace.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -32,12 +32,12 @@ constinit std::atomic<bool> only_one_device{false};
   return device;
 }
 
-// Where there is one device it is the current one, and the runtime need not be asked.
+// A single device is always the current one, so the runtime need not be asked.
 inline c10::DeviceIndex current_device() {
   return C10_LIKELY(only_one_device.load(std::memory_order_relaxed)) ? 0 : ask_for_current_device();
 }
 
-// The default stream's id says all, and its handle need not be looked up.
+// The id is enough to recognise the default stream; its handle need not be looked up.
 StreamId current_ordinal(CudaDevice& device, c10::DeviceIndex index) {
   const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(index);
   return C10_LIKELY(stream.id() == 0) ? StreamId{0} : device.port.streams().ordinal_of(stream.stream());
@@ -63,7 +63,7 @@ void CudaAdaptor::raw_delete(void* address) {
   if (address == nullptr) return;
   if (const ArenaEntry* arena = arena_directory().find(address)) return free_arena_block(*arena, address);
   tell_sessions_of_free(address);
-  upstream_.raw_delete(address);  // which knows what was taken raw while caching is switched off
+  upstream_.raw_delete(address);  // which also knows raw memory taken while caching is off
   note_upstream();
 }
 
@@ -75,7 +75,7 @@ void CudaAdaptor::tell_sessions_of_free(void* address) {
   }
 }
 
-// What was adopted came from the cache, even if it is switched off now.
+// Adopted blocks came from the cache, even if caching is off now.
 void CudaAdaptor::delete_upstream(void* address) {
   tell_sessions_of_free(address);
   const c10::DeleterFnPtr native = native_deleter_.load(std::memory_order_acquire);
@@ -121,16 +121,16 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
   return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
 }
 
-// Optimizer state and the workspaces of cuBLAS are born among activations and gradients and outlive them. In
-// upstream's pool of the default stream they would settle between those, and each would pin a page of holes
-// permanently. Upstream keeps a pool for every stream handle, and the default stream has two: null and
-// cudaStreamLegacy. Being one stream, a block of either may be used, reused and unmapped in its order.
+// Optimizer state and cuBLAS workspaces are allocated among activations and gradients, and outlive them. In
+// upstream's pool of the default stream they would lie between those and pin a page with holes each. Upstream
+// keeps a pool per stream handle, and the default stream has two handles: null and cudaStreamLegacy. Both
+// name one stream, so blocks of either pool may be used, reused and unmapped in its order.
 void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
   if (id != StreamId{0}) return nullptr;
   const session::SessionState state = device.session.state();
   if (state != session::SessionState::kRecording && state != session::SessionState::kPlanning) return nullptr;
-  // What ops on lists return in a step is scratch: gradients with weight decay, denominators. Under a budget
-  // that is known only where ops are recorded, and the cache is emptied around the step as well.
+  // Foreach ops return scratch in a step: gradients with weight decay, denominators. Under a budget they are
+  // known only while ops are recorded, and the cache is emptied around the step as well.
   const bool limited = device.port.ledger()->limited();
   const bool optimizer_state =
       device.session.expects_lasting() && (limited ? !tracer::in_foreach_op() : tracer::in_factory_op());
@@ -145,7 +145,7 @@ void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, Strea
   }
 }
 
-// Neighbours first: what is free next to them counts.
+// Tries contiguous room first: it reuses the free space next to the evicted blocks.
 bool CudaAdaptor::make_room(CudaDevice& device, std::size_t bytes, cudaStream_t stream) {
   const FreeSpace space = upstream_space(upstream_, device.index, stream, Bytes{bytes});
   return device.session.make_contiguous_room_upstream(Bytes{bytes}, space) ||
@@ -194,7 +194,7 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStrea
   try {
     return ask_upstream(device.index, ask);
   } catch (const c10::OutOfMemoryError& error) {
-    device.session.finish_frees();  // as native does with its own blocks before it says so
+    device.session.finish_frees();  // as native does with its own blocks before it reports the error
     std::string text = error.what_without_backtrace();
     if (c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments())
       text = without_known_advice(std::move(text));
@@ -220,7 +220,7 @@ c10::DataPtr CudaAdaptor::allocate_upstream(CudaDevice* device, std::size_t byte
     }
     return adopt(upstream_.allocate(bytes));
   });
-  // A block that did not become ours (caching switched off) would be freed unseen.
+  // A block that was not adopted (caching is off) would be freed without the session's knowledge.
   if (id != StreamTable::kNone && data.get_deleter() == &CudaAdaptor::delete_any) {
     device->session.on_upstream_alloc(data.get(), Bytes{bytes}, id);
   }
@@ -269,7 +269,7 @@ void CudaAdaptor::record_stream_of(void* address, c10::cuda::CUDAStream stream) 
     const std::optional<StreamId> id = device.port.streams().id_of(stream.stream());
     const std::optional<allocator::ArenaBlock> block = device.session.block_at(address);
     if (!block || id == block->stream) return;  // its own stream's order protects it
-    // Without an ordinal there is no fence to wait for, so the work is waited for here. 1024 streams are rare
+    // A stream without an ordinal has no fences, so wait for its work here. More than 1024 streams are rare
     // enough.
     if (!id) stream.synchronize();
     if (id) device.session.record_stream(address, *id);

@@ -1,4 +1,4 @@
-// The adaptor's part that is upstream's, with the little that the arena adds to it.
+// The calls that the adaptor delegates to upstream, with the little that the arena adds.
 #include <c10/cuda/CUDAGuard.h>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
@@ -41,7 +41,7 @@ std::pair<std::size_t, std::size_t> CudaAdaptor::getMemoryInfo(c10::DeviceIndex 
   return upstream_.getMemoryInfo(device);
 }
 
-// The fraction in force may be a lower one of ours.
+// The fraction in force may be a lower one that Stowage set.
 double CudaAdaptor::getMemoryFraction(c10::DeviceIndex index) {
   if (index < 0 || index >= kMaxDevices) return upstream_.getMemoryFraction(index);
   return fractions_[static_cast<std::size_t>(index)].users();
@@ -74,13 +74,13 @@ void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
   return entry->base;
 }
 
-// Pools: what one takes is upstream's.
+// Pools: upstream serves their requests.
 
 void CudaAdaptor::beginAllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool,
                                       std::function<bool(cudaStream_t)> filter) {
   forget_failed_captures(device);
-  // Before a capture begins: what is evicted could not come back inside it, nor is anything cached given back
-  // then.
+  // Before a capture begins: inside it, evicted tensors could not be restored, nor could cached memory be
+  // released.
   recompute::Runtime::suspend();
   try {
     CudaDevice* const known = known_device(device);
@@ -103,8 +103,8 @@ bool CudaAdaptor::goes_to_pool(c10::DeviceIndex index, cudaStream_t stream) {
   return pools_of(index).take(stream);
 }
 
-// Upstream, too, would take the capture for underway: it would free nothing it caches from then on, and ask
-// the filter of a graph that may be gone.
+// Otherwise upstream would consider the capture still running: it would free no cached memory any more, and
+// call the filter of a graph that may be destroyed.
 void CudaAdaptor::forget_failed_captures(c10::DeviceIndex index) {
   if (!pools_of(index).any()) return;
   for (const c10::MempoolId_t& pool : pools_of(index).close_failed()) {
@@ -149,7 +149,7 @@ torch_cuda::ShareableHandle CudaAdaptor::shareIpcHandle(void* address) {
 
 torch_cuda::ShareableHandle CudaAdaptor::share_malloc_arena(const ArenaEntry& entry, void* address) {
   const c10::cuda::CUDAGuard guard(entry.device.index);
-  // The header in front of the handle is native's own affair: it is taken from a block of native's.
+  // The header in front of the handle is private to native, so it is taken from a native block's handle.
   constexpr std::size_t kProbeBytes = 512;
   const std::unique_ptr<void, void (*)(void*)> probe(upstream_.raw_alloc(kProbeBytes),
                                                      upstream_.raw_deleter());

@@ -29,7 +29,7 @@ void add(StatArray& stats, const PoolTallies& arenas) {
     stats[i].current += arenas[i].current;
     stats[i].allocated += arenas[i].allocated;
     stats[i].freed += arenas[i].freed;
-    stats[i].peak = arenas[i].peak;  // which is of both
+    stats[i].peak = arenas[i].peak;  // already the peak of both
   }
 }
 

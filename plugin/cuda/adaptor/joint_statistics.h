@@ -1,14 +1,14 @@
-// What upstream and the arenas of one CUDA device hold together: PyTorch's statistics of both as one
-// allocator's.
+// PyTorch's statistics of upstream and the arenas of one CUDA device together, as if they were one
+// allocator.
 //
-// Current values and sums simply add up. A peak of the sum needs both at one moment. Where an arena is
-// mapped, upstream is asked rarely, so its figures are noted after each of its requests and frees, and the
-// arenas' counters (arena_counters.h) keep their peaks in between. Where none is mapped nothing need be
-// noted: the peak of the sum is at least upstream's own, which upstream keeps.
-// What is reserved is the large pool's; blocks belong to the small or the large pool by size, as native's
-// would. An arena counts as a segment unless it is mapped memory: native's expandable segments do not either.
-// Arena space that is free is reserved and neither active nor inactive_split, as in an expandable segment.
-// Exact but for a block from before Stowage was installed: its free is seen with upstream's next request.
+// Current values and sums simply add up. A peak of the sum needs both values at the same moment. While an
+// arena is mapped, upstream serves few requests, so its statistics are noted after each of its requests and
+// frees; the arenas' counters (arena_counters.h) track the peak in between. While none is mapped nothing is
+// noted: upstream tracks its own peak, and the peak of the sum is at least that.
+// Arena memory counts as reserved in the large pool; blocks count in the small or the large pool by size, as
+// in native. An arena counts as a segment unless it is mapped memory, like native's expandable segments.
+// Free arena space is reserved and neither active nor inactive_split, as in an expandable segment. Exact,
+// except that the free of a block from before the install only shows with upstream's next request.
 // Thread safety: every member, from any thread. on_mapped() and on_arena() may be called with
 // blocks().lock() held, other members not. Outlives the arenas.
 #pragma once
@@ -29,21 +29,21 @@ class JointStatistics {
 
   /// The arenas' blocks.
   allocator::ArenaCounters& blocks() noexcept { return blocks_; }
-  /// Upstream's figures are to be noted when they change.
+  /// note_upstream() must be called when upstream's figures change.
   [[nodiscard]] bool is_counting() const noexcept { return arenas_.load(std::memory_order_relaxed) != 0; }
-  /// Taken before upstream's figures are read, so that older ones never replace newer ones.
+  /// Take one before reading upstream's figures, so that older ones never replace newer ones.
   [[nodiscard]] std::uint64_t next_ticket() noexcept { return tickets_.fetch_add(1) + 1; }
   void note_upstream(const Stats& upstream, std::uint64_t ticket);
-  /// So many bytes of arena memory came, or went where negative. Requires: upstream's figures are noted.
+  /// `bytes` of arena memory were mapped; negative: unmapped. Requires: upstream's figures are noted.
   void on_mapped(std::int64_t bytes) noexcept;
-  /// An arena begins (1) or ends (-1). Requires: as on_mapped().
+  /// An arena is created (1) or destroyed (-1). Requires: as on_mapped().
   void on_arena(int change, bool expandable) noexcept;
 
-  /// Upstream's statistics become those of both.
+  /// Adds the arenas' statistics to upstream's.
   void add_to(Stats& upstream, std::uint64_t ticket);
-  /// Peaks count from now on. `upstream`: after its own reset.
+  /// Resets peaks. `upstream`: its statistics after its own reset.
   void reset_peak(const Stats& upstream, std::uint64_t ticket);
-  /// Sums of increases and decreases count from now on.
+  /// Resets the accumulated increases and decreases.
   void reset_accumulated();
 
  private:

@@ -28,7 +28,7 @@ std::shared_ptr<c10::GatheredContext> gather_python_frames() {
 MemoryHistory::MemoryHistory(Upstream& upstream, std::function<void()> watch)
     : upstream_(upstream), watch_(std::move(watch)) {}
 
-// Once for all devices: upstream cannot forget a tracker.
+// Once for all devices: upstream cannot remove a tracker.
 void MemoryHistory::listen_to_upstream() {
   {
     const std::lock_guard lock(mutex_);
@@ -128,7 +128,7 @@ Event MemoryHistory::event_of(Event::Action action, c10::DeviceIndex device, con
           labels.user_metadata};
 }
 
-// An out-of-memory error that is not the end yet never happened.
+// Hides out-of-memory errors that a retry may still resolve.
 void MemoryHistory::on_upstream(const Event& event) {
   if (event.action_ == Event::OOM && NotTheEnd::depth() != 0) return;
   const std::lock_guard lock(mutex_);
@@ -161,7 +161,7 @@ void MemoryHistory::on_free_completed(c10::DeviceIndex device, const void* addre
   {
     const std::lock_guard lock(mutex_);
     const auto found = blocks_.find(address);
-    if (found == blocks_.end()) return;  // its free was requested before anybody watched
+    if (found == blocks_.end()) return;  // its free was requested before watching began
     const Block& block = found->second;
     tell(event_of(Event::FREE_COMPLETED, device, address, block, late ? finding : block.freed, said));
     blocks_.erase(found);

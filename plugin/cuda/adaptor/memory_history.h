@@ -1,14 +1,14 @@
-// PyTorch's memory history and trace trackers, told of the arena's blocks as native tells of its own.
+// PyTorch's memory history and trace trackers: reports the arena's blocks as native reports its own.
 //
-// Native keeps its history to itself. So that planned blocks and upstream's lie in one list, in the order in
-// which things happened, this list is kept here: upstream's events come in through a trace tracker, the
-// arena's from the adaptor and its ports, and a snapshot shows it in place of upstream's. Upstream continues
-// keeping its own, which is what a job has after Stowage is uninstalled. Which contexts are gathered, what
+// Native's history is private. To show planned and upstream blocks in one list, in chronological order,
+// this class keeps its own: upstream's events arrive through a trace tracker, the arena's from the adaptor
+// and its ports, and a snapshot shows this list in place of upstream's. Upstream still keeps its own
+// history, which a job has after Stowage is uninstalled. Which contexts are gathered, and what
 // skip_actions, max_entries and clear_history mean: as in native (c10/cuda/CUDACachingAllocator.cpp,
 // record_trace).
-// Thread safety: every member, from any thread. One mutex. It is taken under upstream's lock, so upstream is
-// never called with it held; and a context is gathered outside it, since Python's lock may be waited for
-// there. Trackers are called with it held, one event at a time. Never destroyed: upstream cannot forget a
+// Thread safety: every member, from any thread. One mutex. It is taken under upstream's lock, so upstream
+// is never called while it is held. Contexts are gathered outside it, since that may wait for the GIL.
+// Trackers are called with it held, one event at a time. Never destroyed: upstream cannot remove a
 // tracker.
 #pragma once
 
@@ -46,25 +46,24 @@ class MemoryHistory {
   /// CUDAAllocator::recordHistory. Throws what upstream throws. Requires: upstream is initialised.
   void record(bool enabled, CreateContext recorder, std::size_t max_entries, RecordContext when, bool clear,
               const std::vector<std::string>& skip_actions);
-  /// Continues a history that upstream was keeping before Stowage was installed. How its contexts were
-  /// gathered is not known: arena blocks get Python frames. Nothing where there is none, or it is known
-  /// already.
+  /// Continues a history that upstream kept before the install. How it gathers contexts is not known, so
+  /// arena blocks get Python frames. Does nothing if there is none, or it was taken over already.
   void take_over();
   /// CUDAAllocator::attachAllocatorTraceTracker. Requires: upstream is initialised.
   void add_tracker(Tracker tracker);
   /// Arena blocks are of interest: history is recorded, trackers are there, or live blocks have contexts.
   [[nodiscard]] bool is_watching() const { return watching_.load(std::memory_order_relaxed); }
 
-  /// A block of the arena of `device`. Before a free the block still is the caller's.
+  /// Events of an arena block of `device`. Report a free while the block still belongs to the caller.
   void on_alloc(c10::DeviceIndex device, const void* address, Bytes requested, void* stream);
   void on_free_requested(c10::DeviceIndex device, const void* address, Bytes requested, void* stream);
-  /// `late`: not with its request, but when another call found that no stream uses the block any more.
+  /// `late`: not with its request, but once a later call found that no stream uses the block any more.
   void on_free_completed(c10::DeviceIndex device, const void* address, bool late);
-  /// Memory of the arena came or went: SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP or SEGMENT_UNMAP. It comes
-  /// without frames, since a growing arena is locked, and frames wait for Python's lock.
+  /// Arena memory was mapped or unmapped: SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP or SEGMENT_UNMAP. Has no
+  /// frames: a growing arena is locked, and gathering frames waits for the GIL.
   void on_segment(Event::Action action, c10::DeviceIndex device, const void* address, Bytes bytes);
 
-  /// The compile context that the calling thread is in, as upstream was told.
+  /// The compile context of the calling thread, as upstream gets it.
   void push_compile_context(const std::string& context);
   void pop_compile_context();
 
@@ -74,7 +73,7 @@ class MemoryHistory {
   [[nodiscard]] Context context_of(const void* address) const;
 
  private:
-  /// A live block of the arena that was allocated, or freed, while somebody watched.
+  /// A live arena block that was allocated, or freed, while is_watching().
   struct Block {
     Bytes requested{0};
     void* stream = nullptr;
@@ -82,7 +81,7 @@ class MemoryHistory {
     Context freed;    ///< of the free
   };
 
-  /// The metadata that the calling thread attaches to its events.
+  /// Labels that the calling thread attaches to all its events.
   struct Labels {
     std::string compile_context;
     std::string user_metadata;
@@ -93,11 +92,11 @@ class MemoryHistory {
   void on_upstream(const Event& event);
   /// Requires: no lock of ours is held.
   [[nodiscard]] Context gather(RecordContext level) const;
-  /// Calls trackers and, unless it is skipped, records the event. Requires: mutex_ is held.
+  /// Calls the trackers and, unless the action is skipped, records the event. Requires: mutex_ is held.
   void tell(const Event& event);
   [[nodiscard]] Event event_of(Event::Action action, c10::DeviceIndex device, const void* address,
                                const Block& block, const Context& context, const Labels& labels) const;
-  /// The value that watching_ must have. Requires: mutex_ is held.
+  /// Recomputes watching_. Requires: mutex_ is held.
   void update_watching();
 
   Upstream& upstream_;
@@ -116,7 +115,7 @@ class MemoryHistory {
   std::unordered_set<Event::Action> skipped_;
   std::vector<Tracker> trackers_;
   std::map<c10::DeviceIndex, std::deque<Event>> events_;
-  std::map<c10::DeviceIndex, std::vector<Event>> before_;  ///< taken over; their times are converted
+  std::map<c10::DeviceIndex, std::vector<Event>> before_;  ///< taken over, with converted times
   std::unordered_map<const void*, Block> blocks_;
 };
 

@@ -80,7 +80,7 @@ Bytes CudaPort::arena_page() {
 
 ArenaResult CudaPort::map_arena(Bytes bytes, allocator::Backing backing) {
   const c10::cuda::CUDAGuard guard(index_);
-  // Address space is plenty: room for every later plan of this device, so that the arena grows in place.
+  // Address space is cheap: reserve enough for every later plan, so that the arena grows in place.
   const Bytes whole = describe().device_memory;
   static_cast<void>(noted_upstream());
   const Bytes taken = allocator::round_up_to(bytes, arena_page());
@@ -151,7 +151,7 @@ c10::CachingDeviceAllocator::DeviceStats CudaPort::noted_upstream() {
   return stats;
 }
 
-// For as long as there is no plan: an iteration that begins with an empty cache may well be refused nothing.
+// Stays on until a plan serves: an iteration that begins with an empty cache may see no refusal.
 void CudaPort::even_out(bool evicted, bool planned) {
   const std::int64_t mended = limit_.mended();
   const bool refused = std::exchange(mended_before_, mended) != mended;
@@ -159,8 +159,8 @@ void CudaPort::even_out(bool evicted, bool planned) {
   limit_.begin_iteration(evens_out_);
 }
 
-// What lasts takes new memory, so what is cached goes before: both together would be more than the job needs.
-// After the step it goes under a budget alone, where large pieces of free memory matter.
+// Optimizer state takes new memory, so release the cache before: both together would exceed the job's need.
+// After the step, release it only under a budget, where large free blocks matter.
 void CudaPort::part_optimizer_state(bool begins) {
   if (begins || settings_.budget.is_set()) release_upstream_cache();
   if (!settings_.budget.is_set()) tracer::watch_factory_ops(begins);

@@ -1,10 +1,10 @@
 // A CUDA device as the session needs it: the arena, fences as pooled events, what upstream holds, and the
 // ledger of a budget.
 //
-// Arenas made here enter the process-wide directory of arena ranges (arena_directory.h), by which a bare
-// pointer finds its way back to its device. Fences are not touched while a graph is being captured: querying
-// or recording an event then would break the capture, so they count as not passed until it is over. Thread
-// safety: every member, from any thread.
+// Registers its arenas in the process-wide directory (arena_directory.h), which maps a bare pointer to
+// its device. During a graph capture fences are not touched: querying or recording an event would break
+// the capture, so they count as not passed until it is over. Thread safety: every member, from any
+// thread.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -32,7 +32,7 @@ class CudaPort final : public session::DevicePort {
  public:
   using Upstream = c10::cuda::CUDACachingAllocator::CUDAAllocator;
 
-  /// `owner` is what the arenas of this port belong to. All of them outlive the port.
+  /// `owner`: the device that owns this port's arenas. All references but `settings` outlive the port.
   CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream, OpenPools& pools,
            MemoryFraction& fraction, const session::Settings& settings);
   ~CudaPort() override;
@@ -58,20 +58,20 @@ class CudaPort final : public session::DevicePort {
   void wait_for_fence(std::uint64_t fence) override;
   session::Ledger* ledger() override { return &ledger_; }
 
-  /// Upstream's figures may have changed: peaks of it and the arenas together need to know.
+  /// Upstream's figures may have changed: updates the peaks of upstream and arenas together.
   void note_upstream();
-  /// Limits upstream for a budget.
+  /// Holds upstream to the budget.
   UpstreamLimit& limit() { return limit_; }
   [[nodiscard]] const UpstreamLimit& limit() const { return limit_; }
-  /// The user's limit for this device's arenas and upstream together.
+  /// The user's memory fraction, for this device's arenas and upstream together.
   MemoryFraction& fraction() { return fraction_; }
-  /// Lets `peer` reach this device's arenas, present and to come. Error: kUnsupported, as the driver says it.
+  /// Gives `peer` access to this device's arenas, now and later. Error: kUnsupported, with the driver's text.
   Status add_peer(c10::DeviceIndex peer);
-  /// Opens a segment of `arena` to all peers so far. Error: as add_peer. Requires: `arena.changing` is held.
+  /// Gives all peers so far access to a segment. Error: as add_peer. Requires: `arena.changing` is held.
   Status share_with_peers(const ArenaEntry& arena, const allocator::Segment& segment);
-  /// True if arenas are mapped memory, which legacy IPC refuses and which needs peers to be let in.
+  /// True if arenas are mapped memory, which legacy IPC refuses and which peers need explicit access to.
   [[nodiscard]] bool is_expandable() const { return settings_.arena == session::ArenaBackend::kVmm; }
-  /// A budget counts what upstream maps, and counts on its pages.
+  /// A budget limits upstream and relies on its present page size.
   [[nodiscard]] bool pages_are_counted() const { return ledger_.limited(); }
   /// The device's streams; the adaptor looks them up here.
   StreamTable& streams() { return streams_; }
@@ -86,7 +86,7 @@ class CudaPort final : public session::DevicePort {
   /// An event from the pool, or a new one; null if CUDA has none.
   cudaEvent_t take_event();
   [[nodiscard]] cudaEvent_t new_event() const;
-  /// Records `event` behind the work of `stream` so far. A failure leaves it to the next query.
+  /// Records `event` after the present work of `stream`. A failure leaves it to the next query.
   bool record(cudaEvent_t event, StreamId stream);
 
   c10::DeviceIndex index_;

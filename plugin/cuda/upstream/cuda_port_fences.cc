@@ -29,7 +29,7 @@ bool CudaPort::fence_passed(std::uint64_t id) {
   if (found == fences_.end()) return true;
   Fence& fence = found->second;
   if (fence.event == nullptr) {
-    // Put off by a capture. The later point in the stream is a safe one.
+    // A capture deferred it. A later point in the stream is safe.
     fence.event = free_events_.empty() ? new_event() : free_events_.back();
     if (!free_events_.empty()) free_events_.pop_back();
     if (fence.event == nullptr || record(fence.event, fence.stream)) return false;
@@ -38,7 +38,7 @@ bool CudaPort::fence_passed(std::uint64_t id) {
   }
   const cudaError_t status = cudaEventQuery(fence.event);
   if (status != cudaSuccess) {
-    // Not ready, or a failure of the job's that the job will notice itself. Either way not passed.
+    // Not ready, or an error of the job's own, which the job will see. Either way not passed.
     if (status == cudaErrorNotReady) static_cast<void>(cudaGetLastError());
     return false;
   }
@@ -55,7 +55,7 @@ void CudaPort::wait_for_fence(std::uint64_t id) {
     const auto found = fences_.find(id);
     if (found != fences_.end()) event = found->second.event;
   }
-  // The event may be pooled and recorded again meanwhile: then more is waited for, which does no harm.
+  // Another thread may reuse the event meanwhile; then this waits longer, which is harmless.
   if (event != nullptr && cudaEventSynchronize(event) != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
 

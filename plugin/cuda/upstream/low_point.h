@@ -1,12 +1,12 @@
-// Finds, once an iteration, the moment at which least memory is in use.
+// Detects, once per iteration, the moment at which the least memory is in use.
 //
-// What upstream caches, and where its holes lie, is history: of the same requests it may refuse one in one
-// iteration and another in the next. Where least is in use, only what lasts is, and that lies where it lay.
-// If the cache is released then, iterations begin in the same state, from one such moment to the next.
+// Upstream's cache and its holes depend on past requests: from the same requests it may refuse a different
+// one in each iteration. At the low point only long-lived blocks are in use, and those do not move. Emptying
+// the cache then makes every period from one low point to the next begin alike.
 //
-// How little that is, the last iterations told; a mark may come several times in what the job calls one (two
-// optimizers make two), so the least of several counts. Thread safety: note() and is_reached() from any
-// thread, and they take no lock; begin_iteration() from one thread at a time.
+// The last iterations show how low the use gets. A job may set several marks per iteration (two optimizers
+// set two), so the lowest of several marks counts. Thread safety: note() and is_reached() from any thread,
+// without a lock; begin_iteration() from one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace stowage::plugin {
 
 class LowPoint {
  public:
-  /// So many bytes more are in use; below 0: fewer.
+  /// `delta` more bytes are in use; below 0: fewer.
   void note(std::int64_t delta) noexcept {
     const std::int64_t in_use = in_use_.fetch_add(delta, std::memory_order_relaxed) + delta;
     if (delta >= 0) return;
@@ -28,7 +28,7 @@ class LowPoint {
     }
   }
 
-  /// A mark: an iteration ended. `wanted`: report the next iteration's low point.
+  /// A mark: an iteration ended. `wanted`: report the low point of the next one.
   void begin_iteration(bool wanted) noexcept {
     const std::int64_t in_use = in_use_.load();
     lows_[marks_++ % lows_.size()] = std::min(lowest_.exchange(in_use), in_use);
@@ -36,7 +36,7 @@ class LowPoint {
     told_at_.store(wanted ? *std::min_element(lows_.begin(), end) + kDrift : kNever);
   }
 
-  /// Asked before each request. True once an iteration at most.
+  /// Call before each request. True at most once per iteration.
   [[nodiscard]] bool is_reached() noexcept {
     std::int64_t at = told_at_.load(std::memory_order_relaxed);
     if (at == kNever || in_use_.load(std::memory_order_relaxed) > at) return false;
@@ -46,7 +46,7 @@ class LowPoint {
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kDrift =
-      16384;  // bytes that a job may gather in these iterations: its losses
+      16384;  // bytes by which a job may grow meanwhile, such as collected losses
   static constexpr std::size_t kMarks = 8;
 
   std::atomic<std::int64_t> in_use_{0};

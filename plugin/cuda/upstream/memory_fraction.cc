@@ -53,7 +53,7 @@ void MemoryFraction::cap(std::optional<Bytes> most) {
 bool MemoryFraction::take(Bytes bytes) {
   const std::lock_guard lock(mutex_);
   arenas_ += bytes.value();
-  apply();  // first, so that upstream cannot take meanwhile what is free now
+  apply();  // first, so that upstream cannot take the free memory meanwhile
   if (has_room()) return true;
   arenas_ -= bytes.value();
   apply();

@@ -1,10 +1,10 @@
 // The fraction of a device's memory that the user lets PyTorch have: for PyTorch's own allocator and the
 // arenas together.
 //
-// PyTorch's allocator holds itself to a fraction, before it takes anything from the device. It is told a
-// lower one by what the arenas have, and by what a budget leaves it; the user reads and sets his own. A user
-// who has set none is not held to one. Thread safety: every member, from any thread; upstream is called under
-// a mutex that nothing which upstream calls takes.
+// PyTorch's allocator checks its fraction before it takes memory from the device. Stowage sets a lower one,
+// reduced by the arenas' memory and by a budget; the user reads and sets their own. If the user set none,
+// the arenas do not lower it. Thread safety: every member, from any thread; upstream is called under a mutex
+// that upstream's callbacks never take.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -29,22 +29,21 @@ class MemoryFraction {
   /// The user's own fraction, and a new one. Both throw what upstream throws.
   [[nodiscard]] double users() const;
   void set_users(double fraction);
-  /// The user's fraction, where upstream uses a lower one only because of the arenas.
+  /// The user's fraction in bytes, if upstream has a lower one only because of the arenas.
   [[nodiscard]] std::optional<Bytes> users_bytes();
   /// For a budget: upstream takes no more than `most`; nothing: there is no budget.
   void cap(std::optional<Bytes> most);
-  /// Counts `bytes` that an arena is about to take. False, and counts nothing: the user's fraction has no
-  /// room.
+  /// Counts `bytes` that an arena is about to take. False, and counts none: the user's fraction is used up.
   [[nodiscard]] bool take(Bytes bytes);
-  /// Stops counting them: they were given back to the device.
+  /// Stops counting `bytes`, which the device has back.
   void give(Bytes bytes);
-  /// Of the `taken` bytes the arena has `real`.
+  /// The arena took `real` bytes instead of the counted `taken`.
   void correct(Bytes taken, Bytes real);
-  /// Arenas and upstream have more than a fraction that was set since allows.
+  /// Arenas and upstream hold more than a newly set fraction allows.
   [[nodiscard]] bool exceeded();
-  /// Upstream's settings have changed.
+  /// Upstream's settings changed.
   void settings_changed();
-  /// What the arenas have. Without a lock.
+  /// Bytes that the arenas hold. Takes no lock.
   [[nodiscard]] Bytes arenas() const { return Bytes(arenas_.load(std::memory_order_relaxed)); }
   /// The error of an arena that take() refuses.
   static Error no_room();
@@ -61,7 +60,7 @@ class MemoryFraction {
   std::uint64_t device_bytes_ = 0;        ///< 0: not asked for yet
   std::atomic<std::uint64_t> arenas_{0};  ///< bytes; changed under the mutex
   std::optional<Bytes> most_;             ///< by a budget
-  std::optional<double> users_;           ///< known while ours is in force
+  std::optional<double> users_;           ///< set while ours is in force
 };
 
 }  // namespace stowage::plugin

@@ -8,7 +8,7 @@
 namespace stowage::plugin {
 namespace {
 
-/// A capture's filter is a function object of at::cuda::CUDAGraph's, which its type name tells.
+/// True for the filter of a graph capture: a function object of at::cuda::CUDAGraph, as its type name shows.
 bool is_of_graph(const OpenPools::Filter& filter) {
   return std::string_view(filter.target_type().name()).find("CUDAGraph") != std::string_view::npos;
 }
@@ -39,7 +39,7 @@ bool OpenPools::close(c10::MempoolId_t pool) {
   return true;
 }
 
-// Who begins a capture does nothing else between opening its pool and capturing.
+// The thread that begins a capture calls nothing else between opening its pool and capturing.
 bool OpenPools::is_over(Pool& pool) {
   if (!pool.is_capture) return false;
   if (captures_now(pool.stream)) return pool.seen = true, false;

@@ -1,12 +1,12 @@
 // The job's own memory pools that are open on a device, and which of them are graph captures.
 //
-// Between beginAllocateToPool and endAllocateToPool PyTorch routes to a private pool the requests that the
-// pool's filter accepts, by thread or by stream; all others it serves as ever, and so may a plan. While a
-// graph is captured no event may be touched, nor memory be mapped or given back, on any stream of the device.
+// Between beginAllocateToPool and endAllocateToPool PyTorch serves from a private pool the requests that the
+// pool's filter accepts, by thread or by stream. All others are served as usual, also by a plan. During a
+// graph capture no event may be touched, and no memory mapped or released, on any stream of the device.
 //
-// A capture that fails ends without endAllocateToPool in torch 2.11 and 2.12. It is over when its stream
-// captures no more and either a call has seen it capture, or the thread that began it has moved on. Thread
-// safety: every member, from any thread. Filters, PyTorch's own, are called under a mutex of ours.
+// In torch 2.11 and 2.12 a failed capture ends without endAllocateToPool. It is over when its stream is not
+// capturing and either was seen capturing, or the thread that began the capture calls again. Thread safety:
+// every member, from any thread. Filters, which are PyTorch's, are called under our mutex.
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -24,15 +24,15 @@ class OpenPools {
  public:
   using Filter = std::function<bool(cudaStream_t)>;
 
-  /// False: no pool is open. Each request checks this first.
+  /// False: no pool is open. The first check of a request.
   [[nodiscard]] bool any() const noexcept { return open_.load(std::memory_order_acquire) != 0; }
   /// `pool` opens, begun by the calling thread on `stream`.
   void open(c10::MempoolId_t pool, Filter filter, cudaStream_t stream);
   /// False: it was not open, such as one from before Stowage was installed.
   bool close(c10::MempoolId_t pool);
-  /// Closes the captures that have failed. Their pools: PyTorch's allocator still has them open.
+  /// Closes the pools of failed captures and returns them: PyTorch's allocator still has them open.
   [[nodiscard]] std::vector<c10::MempoolId_t> close_failed();
-  /// A request of the calling thread on `stream` is for one of the pools.
+  /// True if one of the pools serves the calling thread on `stream`.
   [[nodiscard]] bool take(cudaStream_t stream);
   /// A graph is captured on this device, or about to be.
   [[nodiscard]] bool capturing();
@@ -44,7 +44,7 @@ class OpenPools {
     cudaStream_t stream;
     std::thread::id thread;
     bool is_capture;
-    bool seen;  ///< capturing
+    bool seen;  ///< while it captured
   };
   static bool is_over(Pool& pool);
 

@@ -17,18 +17,18 @@ namespace stowage::plugin {
 
 class StreamTable {
  public:
-  /// Streams beyond this many get no ordinal. PyTorch itself makes at most some 130 a device.
+  /// Streams beyond this many get no ordinal. PyTorch itself makes at most about 130 per device.
   static constexpr std::uint32_t kCapacity = 1024;
 
   StreamTable() = default;
   StreamTable(const StreamTable&) = delete;
   StreamTable& operator=(const StreamTable&) = delete;
 
-  /// What ordinal_of() says of a stream that has none.
+  /// What ordinal_of() returns for a stream that has none.
   static constexpr StreamId kNone{~std::uint32_t{0}};
 
-  /// The ordinal of `handle` (a cudaStream_t), given now if it is new; kNone once kCapacity are known. One
-  /// register for the hot path: an optional goes through memory there, and costs as much as a lock.
+  /// The ordinal of `handle` (a cudaStream_t), given now if it is new; kNone once kCapacity are known. Fits
+  /// one register for the hot path: an optional would go through memory, which costs as much as a lock.
   StreamId ordinal_of(const void* handle) {
     if (handle == nullptr) return StreamId{0};
     const auto key = reinterpret_cast<std::uintptr_t>(handle);

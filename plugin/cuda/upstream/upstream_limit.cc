@@ -19,7 +19,7 @@ int& NotTheEnd::depth() noexcept {
   return depth;
 }
 
-// Other threads may be at work: what they take meanwhile is in the events, or in the statistics, or in both.
+// Other threads may allocate meanwhile, which may show in the events, the statistics or both: retry then.
 void UpstreamLimit::count_in(session::Ledger& ledger) {
   ledger_ = &ledger;
   c10::cuda::CUDACachingAllocator::AllocatorTraceTracker tracker = [this](const Event& event) {
@@ -60,7 +60,7 @@ void UpstreamLimit::on_event(const Event& event) noexcept {
   }
 }
 
-// For a schedule's log. Nobody needs it without a limit.
+// For a schedule's log. Only needed under a limit.
 void UpstreamLimit::note_tensors(std::int64_t delta) noexcept {
   const std::int64_t held = in_tensors_.fetch_add(delta) + delta;
   if (ledger_->limited())

@@ -1,12 +1,12 @@
-// How PyTorch's native allocator is held to a budget: it may reserve no more than a number of bytes, and it
-// tells what it reserves.
+// Holds PyTorch's native allocator to a budget: limits the bytes that it reserves, and counts what it
+// reserves.
 //
-// The limit is its own "memory fraction" of the device (memory_fraction.h). What it takes and gives back, and
-// what tensors get of it, comes through its trace callbacks, in its own order. Expandable segments are mapped
-// in whole pages after that check, so the limit is set lower by what a page may be more. Thread safety: every
-// member, from any thread. on_event() runs under the native allocator's lock, so no member calls that
-// allocator with a lock of its own held. Never destroyed while its device lives, since callbacks cannot be
-// taken back.
+// The limit is the allocator's own "memory fraction" of the device (memory_fraction.h). Its trace callbacks
+// report, in its own order, what it takes and gives back and what tensors get. It maps expandable segments
+// in whole pages after that check, so the limit is lower by the most that a page may add. Thread safety:
+// every member, from any thread. on_event() runs under the native allocator's lock, so no member calls that
+// allocator while holding a lock of its own. Never destroyed while its device lives, since callbacks cannot
+// be removed.
 #pragma once
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -30,19 +30,19 @@ class UpstreamLimit final : public session::UpstreamCap {
   UpstreamLimit(c10::DeviceIndex index, Upstream& upstream, MemoryFraction& fraction)
       : index_(index), upstream_(upstream), fraction_(fraction) {}
 
-  /// Counts what upstream has, and will have, in `ledger`. Once. Requires: upstream is initialised.
+  /// Counts what upstream holds, now and later, in `ledger`. Call once. Requires: upstream is initialised.
   void count_in(session::Ledger& ledger);
   void cap(std::optional<Bytes> most) noexcept override;
 
-  /// An iteration ended. `evened`: before a request of the next one, where least is in use, upstream's cache
-  /// goes back to the device.
+  /// An iteration ended. `evened`: in the next one, empties upstream's cache before the first request at its
+  /// low point (low_point.h).
   void begin_iteration(bool evened) noexcept { low_point_.begin_iteration(evened); }
   /// Before a request under a limit. May synchronise.
   void before_request() {
     if (low_point_.is_reached()) upstream_.emptyCache();
   }
 
-  /// How many of upstream's out-of-memory errors were not the job's end: it was asked again.
+  /// How many of upstream's out-of-memory errors the job did not see: upstream was asked again.
   [[nodiscard]] std::int64_t mended() const { return mended_.load(std::memory_order_relaxed); }
   void note_mended() { mended_.fetch_add(1, std::memory_order_relaxed); }
   void forget_mended() { mended_.store(0, std::memory_order_relaxed); }
@@ -61,8 +61,8 @@ class UpstreamLimit final : public session::UpstreamCap {
   LowPoint low_point_;
 };
 
-/// While one lives, out-of-memory errors of the calling thread are not the end yet: observers are not told
-/// about them.
+/// While one exists, out-of-memory errors of the calling thread may still be resolved: observers are not
+/// told.
 class NotTheEnd {
  public:
   NotTheEnd() { ++depth(); }

@@ -18,7 +18,7 @@ using Config = c10::CachingAllocator::AcceleratorAllocatorConfig;
 constexpr const char* kExpandable = "expandable_segments";
 constexpr const char* kPage = "large_segment_size_mb";
 
-/// Ours, while they are in force.
+/// Our settings, while they are in force.
 struct Change {
   std::string made;    ///< appended to the user's settings
   std::string undone;  ///< what undoes it
@@ -46,7 +46,7 @@ std::string setting(const char* key, const std::string& value) { return std::str
 Change change_beside(const std::string& users) {
   constexpr std::size_t kMegabyte = 1u << 20;
   Change change{setting(kExpandable, "True"), setting(kExpandable, "False")};
-  // Smaller pages than the usual 20 MiB: fewer bytes around what lasts; PyTorch takes nothing below 12.
+  // Smaller pages than the usual 20 MiB waste less around long-lived blocks; PyTorch's minimum is 12.
   if (names(users, kPage)) return change;
   change.made += "," + setting(kPage, "12");
   change.undone += "," + setting(kPage, std::to_string(Config::large_segment_size() / kMegabyte));
@@ -62,7 +62,7 @@ std::string users_part(const std::string& ours) {
   return settings;
 }
 
-/// Of `undone` what the user has not chosen himself since.
+/// The part of `undone` that the user has not set since.
 std::string still_undone(const std::string& undone, const std::string& users) {
   std::string left;
   for (std::size_t begin = 0; begin < undone.size();) {
@@ -76,11 +76,11 @@ std::string still_undone(const std::string& undone, const std::string& users) {
 
 }  // namespace
 
-// Settings are set all together: what a string does not name is the default afterwards, but for the two that
-// are ours. So the user's part is repeated in each.
+// Each call sets all settings: those that the string does not name get their defaults, except our two. So
+// every string repeats the user's part.
 void prefer_expandable_segments(const session::Settings& settings) {
   if (settings.arena == session::ArenaBackend::kMalloc)
-    return;  // for users of IPC, which expandable segments get in the way of
+    return;  // for users of IPC, which expandable segments hinder
   const std::lock_guard lock(before().mutex);
   if (before().change) return;
   const std::string users = c10::CachingAllocator::getAllocatorSettings();
@@ -106,7 +106,7 @@ bool restore_upstream_settings() {
   before().in_force.store(false, std::memory_order_release);
   const std::string users = users_part(change.made);
   c10::CachingAllocator::setAllocatorSettings(joined(users, still_undone(change.undone, users)));
-  c10::CachingAllocator::setAllocatorSettings(users);  // so that snapshots show the user's own words
+  c10::CachingAllocator::setAllocatorSettings(users);  // so that snapshots show the user's own string
   return true;
 }
 

@@ -1,7 +1,7 @@
-// What Stowage changes in the settings of PyTorch's native allocator while it is at work, and the way back.
+// Changes settings of PyTorch's native allocator while Stowage is at work, and restores them.
 //
-// What the user sets, by environment or at run time, before, between or after, stays in force. Thread safety:
-// any thread; calls exclude each other. A setting that the user makes at the same moment may be lost.
+// The user's own settings, by environment or at run time, always stay in force. Thread safety: any thread;
+// calls exclude each other. A setting that the user makes at the same moment may be lost.
 #pragma once
 
 #include "core/units.h"
@@ -9,20 +9,20 @@
 
 namespace stowage::plugin {
 
-/// While recording, upstream's pages around persistent tensors should be able to go back to the device: turns
-/// expandable segments on, unless the user chose otherwise by his settings of the allocator or
+/// Turns expandable segments on, so that upstream can give pages around persistent tensors back to the
+/// device while Stowage records. Not if the user chose otherwise by settings of the allocator or
 /// settings.arena.
 void prefer_expandable_segments(const session::Settings& settings);
 
-/// They are on, and by us. Without a lock.
+/// Expandable segments are on, and Stowage turned them on. Takes no lock.
 bool expandable_segments_are_ours() noexcept;
 
 /// Bytes that upstream may map beyond what it checked against its limit: the rest of an expandable segment's
 /// last page.
 Bytes page_slack();
 
-/// Undoes that; true if there was something to undo. Upstream reuses no cached page of an expandable segment
-/// from then on: the caller empties its cache.
+/// Undoes prefer_expandable_segments(); true if there was something to undo. From then on upstream reuses no
+/// cached page of an expandable segment: the caller empties its cache.
 bool restore_upstream_settings();
 
 }  // namespace stowage::plugin

@@ -1,8 +1,8 @@
-// Where upstream could serve a request from memory that it has: the segments of the request's own pool and
-// stream, and the blocks of them that are free.
+// Where upstream could serve a request from memory that it holds: the segments of the request's own pool and
+// stream, and their free blocks.
 //
-// Why: upstream takes no more from the device than the budget leaves, so what it can give is one of its
-// blocks. Freeing neighbours makes one that is large enough for less than freeing the cheapest blocks does.
+// Why: the budget may leave upstream no new device memory, so only its own blocks can serve a request.
+// Freeing neighbours to make one large enough costs less than freeing the cheapest tensors anywhere.
 //
 // Thread safety: any thread; takes upstream's lock.
 #pragma once
@@ -14,12 +14,12 @@
 
 namespace stowage::plugin {
 
-/// For a request of `bytes` on `stream`. Walks over all of upstream's blocks: for when it refused one.
+/// For a request of `bytes` on `stream` that upstream refused. Slow: walks all of upstream's blocks.
 FreeSpace upstream_space(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstream, c10::DeviceIndex device,
                          cudaStream_t stream, Bytes bytes);
 
-/// What blocks hold that are in use and as large as cuBLAS's workspaces are, tensors of just that size among
-/// them. Walks over all of upstream's blocks: for an error.
+/// Bytes of blocks in use that have the size of cuBLAS's workspaces; may include tensors of just that size.
+/// Slow, only for error messages: walks all of upstream's blocks.
 Bytes upstream_workspaces(c10::cuda::CUDACachingAllocator::CUDAAllocator& upstream, c10::DeviceIndex device);
 
 }  // namespace stowage::plugin
