@@ -46,7 +46,7 @@ void OpCall::unlock() {
 
 void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   if (machine_.asks_source.load(std::memory_order_relaxed))
-    source_ = std::make_shared<const SourceLine>(SourceLine::here());
+    verification_ = std::make_unique<Verification>(std::make_shared<const SourceLine>(SourceLine::here()));
   std::unique_lock<std::recursive_mutex> lock(machine_.mutex);
   ++machine_.op_number;
   ++machine_.counters.ops;
@@ -61,7 +61,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
     lock.lock();
   }
   if (machine_.steps.records()) note_begin();
-  if (machine_.options.verify) begin_check();
+  if (verification_ != nullptr) begin_check();
   machine_.forced.before_op();
   begun_ = true;
   count_running(1);
@@ -197,7 +197,7 @@ void OpCall::finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns) {
   if (hidden_ && below_ != Below::kOps) {
     for (const Use& use : uses_) use.record->pinned = true;
   }
-  end_check(results);
+  if (verification_ != nullptr) end_check(results);
   recipe_.reset();  // under the lock
   unlock();
   if (thread_.replaying == 0) machine_.tick(made_.size());

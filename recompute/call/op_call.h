@@ -106,8 +106,12 @@ class OpCall {
   std::uint32_t depth_ = 0;
   std::uint64_t started_ns_ = 0;
   StepWatch::Call step_;
-  std::shared_ptr<const SourceLine> source_;
-  RecipeCheck check_;
+  /// For STOWAGE_VERIFY and STOWAGE_EVICT; null in a job that is not debugged.
+  struct Verification {
+    std::shared_ptr<const SourceLine> source;
+    RecipeCheck check;
+  };
+  std::unique_ptr<Verification> verification_;
 };
 
 }  // namespace stowage::recompute

@@ -80,7 +80,7 @@ void OpCall::make_recipe(c10::ArrayRef<c10::IValue> arguments) {
   if (!hash_) hash_.emplace(traits_, arguments);
   recipe_->signature = machine_.signatures.signature_of(*hash_, traits_, arguments, tensors);
   if (!recipe_->signature->environment.can_be_restored()) return recipe_.reset();
-  recipe_->source = source_;
+  if (verification_ != nullptr) recipe_->source = verification_->source;
   if (traits_.random) note_random_state(arguments);
 }
 
