@@ -10,7 +10,7 @@
 #include "library/finish.h"
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "plugin/cuda/cuda_install.h"
-#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream/torch_versions.h"
 #include "session/settings/notice.h"
 #include "session/settings/settings.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
-#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_settings.h"
 #include "session/settings/notice.h"
 

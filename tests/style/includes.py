@@ -26,6 +26,7 @@ ROOMS = {
                   "call", "interposer"),
     "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved", "rescue",
                 "switch", "planned"),
+    "plugin": ("torch", "cpu", "cuda/upstream", "cuda/device", "cuda/adaptor", "cuda"),
     "simulator": ("device/settings", "device/memory", "device/time", "device/kernels", "device", "stand_ins",
                   "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn", "stand_ins/others"),
 }

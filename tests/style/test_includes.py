@@ -44,6 +44,7 @@ def test_every_folder_inside_is_a_room_of_few_files(house):
     ("simulator/device/machine.cc", "core/units.h"),
     ("session/session.cc", "simulator/device/machine.h"),
     ("session/session.cc", "plugin/cpu/cpu_port.h"),
+    ("plugin/cuda/device/cuda_port.cc", "plugin/cuda/adaptor/cuda_adaptor.h"),
     ("session/session.cc", "c10/core/Allocator.h"),
     ("plugin/cpu/cpu_port.cc", "library/control.h"),
     ("core/trace.cc", "torch/torch.h"),

@@ -118,7 +118,7 @@ CudaDevice* CudaAdaptor::make_device(c10::DeviceIndex index) {
   std::string failure;
   try {
     fractions_[slot].settings_changed();
-    device = new CudaDevice(index, upstream_, pools_[slot], fractions_[slot], *joint_[slot], settings);
+    device = new CudaDevice(index, *this, upstream_, pools_[slot], fractions_[slot], *joint_[slot], settings);
   } catch (const std::exception& error) {
     failure = error.what();
   }

@@ -26,19 +26,20 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/cuda/adaptor/arena_directory.h"
-#include "plugin/cuda/adaptor/cuda_device.h"
-#include "plugin/cuda/adaptor/memory_history.h"
-#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/device/arena_directory.h"
+#include "plugin/cuda/device/cuda_device.h"
+#include "plugin/cuda/device/device_listener.h"
+#include "plugin/cuda/device/memory_history.h"
 #include "plugin/cuda/upstream/memory_fraction.h"
 #include "plugin/cuda/upstream/open_pools.h"
+#include "plugin/cuda/upstream/torch_versions.h"
 #include "session/settings/settings.h"
 
 namespace stowage::plugin {
 
 namespace torch_cuda = c10::cuda::CUDACachingAllocator;
 
-class CudaAdaptor final : public torch_cuda::CUDAAllocator {
+class CudaAdaptor final : public torch_cuda::CUDAAllocator, public DeviceListener {
  public:
   /// Devices per process; PyTorch's own bound (C10_COMPILE_TIME_MAX_GPUS) is not larger.
   static constexpr c10::DeviceIndex kMaxDevices = 120;
@@ -65,7 +66,8 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator {
   [[nodiscard]] session::Session* session_of(c10::DeviceIndex device) const;
   torch_cuda::CUDAAllocator& upstream() { return upstream_; }
   /// PyTorch's memory history, including the arenas' events.
-  MemoryHistory& history() { return history_; }
+  MemoryHistory& history() override { return history_; }
+  void on_session_off() override { rest(/*keep_settings=*/true); }
   /// Memory for `bytes` > 0 on the given device and stream: the arena's or upstream's. For the C ABI.
   void* allocate_on(std::size_t bytes, c10::DeviceIndex device, cudaStream_t stream);
   /// record_stream for a bare pointer of the arena or of upstream.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream/torch_versions.h"
 
 namespace stowage::plugin {
 namespace {

@@ -1,4 +1,4 @@
-#include "plugin/cuda/adaptor/joint_statistics.h"
+#include "plugin/cuda/device/joint_statistics.h"
 
 #include <gtest/gtest.h>
 

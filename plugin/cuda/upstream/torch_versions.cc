@@ -1,4 +1,4 @@
-#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/upstream/torch_versions.h"
 
 #include <dlfcn.h>
 

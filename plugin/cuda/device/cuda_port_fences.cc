@@ -4,7 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "plugin/cuda/upstream/cuda_port.h"
+#include "plugin/cuda/device/cuda_port.h"
 
 namespace stowage::plugin {
 

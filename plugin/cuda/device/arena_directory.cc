@@ -1,4 +1,4 @@
-#include "plugin/cuda/adaptor/arena_directory.h"
+#include "plugin/cuda/device/arena_directory.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "plugin/cuda/adaptor/cuda_adaptor.h"
-#include "plugin/cuda/adaptor/cuda_device.h"
+#include "plugin/cuda/device/cuda_device.h"
+#include "plugin/cuda/device/memory_history.h"
 #include "session/settings/notice.h"
 
 namespace stowage::plugin {
@@ -87,7 +87,7 @@ class ListedArena final : public allocator::Arena {
     entry_->device.joint.on_mapped(came ? bytes : -bytes);
     const Event::Action mapped = came ? Event::SEGMENT_MAP : Event::SEGMENT_UNMAP;
     const Event::Action whole = came ? Event::SEGMENT_ALLOC : Event::SEGMENT_FREE;
-    cuda_adaptor()->history().on_segment(
+    entry_->device.listener.history().on_segment(
         entry_->device.port.is_expandable() ? mapped : whole, entry_->device.index,
         static_cast<const std::byte*>(entry_->base) + segment.begin, segment.bytes());
   } catch (const std::exception& error) {

@@ -17,8 +17,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugin/cuda/device/stream_table.h"
 #include "plugin/cuda/upstream/open_pools.h"
-#include "plugin/cuda/upstream/stream_table.h"
 #include "plugin/cuda/upstream/upstream_limit.h"
 #include "session/ports/device_port.h"
 #include "session/settings/settings.h"

@@ -1,4 +1,4 @@
-#include "plugin/cuda/upstream/cuda_port.h"
+#include "plugin/cuda/device/cuda_port.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -13,10 +13,10 @@
 #include "allocator/cuda/cuda_api.h"
 #include "allocator/cuda/cuda_malloc_backend.h"
 #include "allocator/cuda/cuda_vmm_backend.h"
-#include "plugin/cuda/adaptor/arena_directory.h"
-#include "plugin/cuda/adaptor/cuda_adaptor.h"
-#include "plugin/cuda/adaptor/cuda_device.h"
-#include "plugin/cuda/torch_versions.h"
+#include "plugin/cuda/device/arena_directory.h"
+#include "plugin/cuda/device/cuda_device.h"
+#include "plugin/cuda/device/memory_history.h"
+#include "plugin/cuda/upstream/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "session/settings/notice.h"
 #include "tracer/clocks/event_clock.h"
@@ -166,7 +166,7 @@ void CudaPort::part_optimizer_state(bool begins) {
   if (!settings_.budget.is_set()) tracer::watch_factory_ops(begins);
 }
 
-void CudaPort::stay_out() { cuda_adaptor()->rest(/*keep_settings=*/true); }
+void CudaPort::stay_out() { owner_.listener.on_session_off(); }
 
 session::UpstreamUse CudaPort::upstream_use() {
   if (!upstream_.initialized()) return {};
@@ -199,7 +199,7 @@ Bytes CudaPort::largest_cached() {
 }
 
 void CudaPort::on_block(session::BlockEvent event, void* address, Bytes bytes, StreamId stream) try {
-  MemoryHistory& history = cuda_adaptor()->history();
+  MemoryHistory& history = owner_.listener.history();
   switch (event) {
     case session::BlockEvent::kAllocated:
       return history.on_alloc(index_, address, bytes, streams_.handle_of(stream));

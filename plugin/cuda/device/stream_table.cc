@@ -1,4 +1,4 @@
-#include "plugin/cuda/upstream/stream_table.h"
+#include "plugin/cuda/device/stream_table.h"
 
 #include "core/support/check.h"
 

@@ -1,4 +1,4 @@
-#include "plugin/cuda/adaptor/memory_history.h"
+#include "plugin/cuda/device/memory_history.h"
 
 #include <torch/csrc/profiler/combined_traceback.h>
 
