@@ -27,7 +27,7 @@ OpCall::OpCall(const OpTraits& traits, Below below)
 OpCall::~OpCall() {
   if (ended_) return;
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
-  recipe_.reset();  // the op failed: what it was to write holds nobody knows what
+  recipe_.reset();  // the op failed: the content of what it was to write is unknown
   machine_.draws.end(draw_);
   if (begun_) {
     count_running(-1);
