@@ -1,5 +1,4 @@
-// Where every allocation of one kind of iteration lies, and what is evicted and restored. The other noun of
-// Stowage.
+// Where every allocation of one kind of iteration lies. The other noun of Stowage.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +26,12 @@ struct PlanEntry {
   friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
 };
 
-enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
-
-/// One step of the schedule: what happens to `entry`'s buffer just before the iteration's op number `op`.
-struct Action {
-  ActionKind kind = ActionKind::kEvict;
-  std::uint32_t op = 0;
-  std::uint32_t entry = 0;
-  friend bool operator==(const Action&, const Action&) = default;
-};
-
 struct Plan {
   DeviceKind device = DeviceKind::kCpu;
   std::uint64_t fingerprint = 0;  ///< of the iteration it is for
   std::vector<PlanEntry> entries;
   std::vector<std::uint32_t>
       inner_marks;                ///< entries that follow a mark inside the iteration (two optimizers, …)
-  std::vector<Action> schedule;   ///< in order of op; empty when no budget needs it
   Bytes height{0};                ///< bytes of arena: max of offset + rounded, spares included
   Bytes lower_bound{0};           ///< no placement of these lifetimes can be lower
   bool proved_optimal = false;    ///< height == lower_bound or a search proved it
@@ -51,8 +39,7 @@ struct Plan {
   std::uint64_t planning_ns = 0;  ///< how long it took to make
 
   /// Checks offsets, sizes, orders and indices (not lifetimes: the validator of placements does). A plan from
-  /// a file is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries +
-  /// actions).
+  /// a file is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries).
   [[nodiscard]] Status validate() const;
   friend bool operator==(const Plan&, const Plan&) = default;
 };

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/plan.h"
 #include "core/result.h"
 #include "core/trace.h"
 
@@ -51,11 +50,22 @@ struct StepLog {
   [[nodiscard]] Status validate() const;
 };
 
+enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
+
+/// One step of a schedule: what happens to a buffer just before the iteration's op number `op`. `entry` is an
+/// index of StepLog::made.
+struct Action {
+  ActionKind kind = ActionKind::kEvict;
+  std::uint32_t op = 0;
+  std::uint32_t entry = 0;
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
 /// What is evicted and restored in each iteration of one kind. Anything else that an op finds evicted is
 /// restored on demand.
 struct Schedule {
   std::vector<std::uint64_t> shape_hashes;  ///< of the ops it is for; an iteration that differs leaves it
-  /// In order of op; those of one op are done in this order. `entry` is an index of StepLog::made.
+  /// In order of op; those of one op are done in this order.
   std::vector<Action> actions;
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations

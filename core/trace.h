@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/activity.h"
 #include "core/device.h"
 #include "core/result.h"
 #include "core/units.h"
@@ -69,8 +70,11 @@ struct Op {
   OpId parent = kNoOp;  ///< the enclosing op
   Tick begin{0};
   Tick end = kNever;
-  std::uint64_t duration_ns = 0;  ///< host time on CPU, device time on CUDA; 0 when it was not measured
-  Bytes workspace{0};             ///< peak bytes allocated inside that did not outlive it
+  std::uint64_t duration_ns = 0;            ///< host time on CPU, device time on CUDA; 0 when it is not known
+  TimeSource timed_by = TimeSource::kNone;  ///< what measured duration_ns
+  std::uint64_t begin_ns = 0;  ///< when its call began and ended, by the trace's clock; 0, 0: not known
+  std::uint64_t end_ns = 0;
+  Bytes workspace{0};  ///< peak bytes allocated inside that did not outlive it
   std::uint32_t first_value = 0;
   std::uint32_t input_count = 0;
   std::uint32_t output_count = 0;
@@ -84,6 +88,7 @@ enum class MarkSource : std::uint8_t { kOptimizer = 0, kPeriod = 1, kUser = 2 };
 struct Mark {
   Tick tick{0};
   MarkSource source = MarkSource::kOptimizer;
+  std::uint64_t at_ns = 0;  ///< by the trace's clock; 0: not known
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 
@@ -106,6 +111,11 @@ struct Trace {
   std::optional<SteadyWindow> steady;  ///< set by the tracer once two windows agree
   Tick end{0};                         ///< one past the last event
   std::uint64_t dropped = 0;  ///< events lost to the memory bound; such a trace is never planned from
+  std::uint64_t clock_realtime_ns = 0;  ///< CLOCK_REALTIME when the trace's clock began; 0: not known
+  std::vector<OpOnDevice> on_device;    ///< by op; empty where nothing measured it
+  std::vector<Activity> activities;     ///< in order of begin; empty where none were recorded
+  ActivityLosses losses;                ///< of the activities
+  std::vector<Phase> phases;            ///< in order of begin
   /// It holds every allocation of the job up to `end`, so that other allocators can be modelled on it.
   bool from_first_allocation = false;
 

@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "core/result.h"
-#include "core/runtime_counters.h"
+#include "core/runtime/runtime_counters.h"
 #include "core/step_log.h"
 
 namespace stowage::recompute {

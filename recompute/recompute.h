@@ -19,10 +19,10 @@
 #include <cstdint>
 #include <string>
 
-#include "core/free_space.h"
 #include "core/result.h"
-#include "core/runtime_counters.h"
-#include "core/shortage.h"
+#include "core/runtime/free_space.h"
+#include "core/runtime/runtime_counters.h"
+#include "core/runtime/shortage.h"
 #include "core/units.h"
 #include "recompute/machine/options.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/free_space.h"
+#include "core/runtime/free_space.h"
 #include "core/trace.h"
 #include "session/arena/session_hot.h"
 #include "session/plans/plan_source.h"

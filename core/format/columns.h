@@ -17,7 +17,11 @@
 
 namespace stowage::format {
 
-/// A verifier for untrusted content: our schemas nest 3 deep and have at most 5 tables.
+/// Bits of BufferColumns::flags.
+inline constexpr std::uint8_t kPreexistingBit = 1;
+inline constexpr std::uint8_t kCrossStreamBit = 2;
+
+/// A verifier for untrusted content: our schemas nest 3 deep and have at most 8 tables.
 inline flatbuffers::Verifier make_verifier(const Content& content) {
   constexpr flatbuffers::uoffset_t kMaxDepth = 8;
   constexpr flatbuffers::uoffset_t kMaxTables = 16;

@@ -16,7 +16,6 @@ using Builder = flatbuffers::FlatBufferBuilder;
 /// Bytes of one row of each table, all columns together; and an allowance for the rest.
 constexpr std::uint64_t kEntryRow = 3 * 8 + 4 + 1;
 constexpr std::uint64_t kMarkRow = 4;
-constexpr std::uint64_t kActionRow = 1 + 2 * 4;
 constexpr std::uint64_t kTableBytes = 4096;
 
 auto write_entries(Builder& builder, const std::vector<PlanEntry>& rows) {
@@ -31,27 +30,18 @@ auto write_entries(Builder& builder, const std::vector<PlanEntry>& rows) {
   return format::CreateEntryColumns(builder, rounded, stream, offset, spare, crosses);
 }
 
-auto write_schedule(Builder& builder, const std::vector<Action>& rows) {
-  const auto kind = write_column<std::uint8_t>(
-      builder, rows, [](const Action& a) { return static_cast<std::uint8_t>(a.kind); });
-  const auto op = write_column<std::uint32_t>(builder, rows, [](const Action& a) { return a.op; });
-  const auto entry = write_column<std::uint32_t>(builder, rows, [](const Action& a) { return a.entry; });
-  return format::CreateActionColumns(builder, kind, op, entry);
-}
-
 /// An upper bound of the content's bytes, known before any is written.
 std::uint64_t content_bound(const Plan& plan) {
   return kTableBytes + plan.entries.size() * kEntryRow + plan.inner_marks.size() * kMarkRow +
-         plan.schedule.size() * kActionRow + plan.technique.size();
+         plan.technique.size();
 }
 
 void write_plan(Builder& builder, const Plan& plan) {
   const auto entries = write_entries(builder, plan.entries);
   const auto inner_marks = builder.CreateVector(plan.inner_marks);
-  const auto schedule = write_schedule(builder, plan.schedule);
   const auto technique = builder.CreateString(plan.technique);
   const auto content = format::CreatePlanContent(
-      builder, static_cast<std::uint8_t>(plan.device), plan.fingerprint, entries, inner_marks, schedule,
+      builder, static_cast<std::uint8_t>(plan.device), plan.fingerprint, entries, inner_marks,
       plan.height.value(), plan.lower_bound.value(), plan.proved_optimal, technique, plan.planning_ns);
   format::FinishPlanContentBuffer(builder, content);
 }
@@ -82,24 +72,12 @@ void read_inner_marks(const flatbuffers::Vector<std::uint32_t>* column, ColumnRe
   for (std::size_t i = 0; i < rows; ++i) out.push_back(marks[i]);
 }
 
-void read_schedule(const format::ActionColumns* table, ColumnReader& reader, std::vector<Action>& out) {
-  if (table == nullptr) return;
-  const std::size_t rows = format::row_count(table->kind());
-  const auto kind = reader.take(table->kind(), rows);
-  const auto op = reader.take(table->op(), rows);
-  const auto entry = reader.take(table->entry(), rows);
-  if (reader.damaged()) return;
-  out.resize(rows);
-  for (std::uint32_t i = 0; i < rows; ++i) out[i] = {ActionKind{kind[i]}, op[i], entry[i]};
-}
-
 Plan read_plan(const format::PlanContent& content, ColumnReader& reader) {
   Plan plan;
   plan.device = DeviceKind{content.device()};
   plan.fingerprint = content.fingerprint();
   read_entries(content.entries(), reader, plan.entries);
   read_inner_marks(content.inner_marks(), reader, plan.inner_marks);
-  read_schedule(content.schedule(), reader, plan.schedule);
   plan.height = Bytes(content.height());
   plan.lower_bound = Bytes(content.lower_bound());
   plan.proved_optimal = content.proved_optimal();

@@ -76,28 +76,35 @@ void LiveTorch::stop_where_nobody_listens() {
   tracer::stop_observing_steps();
 }
 
-void LiveTorch::observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
-                            session::DevicePort& port) {
+std::uint32_t LiveTorch::observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
+                                     session::DevicePort& port) {
   tracer::OpRoute route;
   route.recorder = std::move(recorder);
   route.clock = port.make_op_clock();
   route.current_stream = [&port] { return port.current_stream(); };
-  {
-    const std::lock_guard lock(mutex_);
-    clocks_[device] = route.clock;
-  }
+  const std::shared_ptr<tracer::OpClock> clock = route.clock;
   tracer::start_observing_ops(as_torch_says(device), std::move(route));
+  const std::lock_guard lock(mutex_);
+  observed_[device] = {clock, &port};
+  return clock ? clock->iterations() : 1;
 }
 
-void LiveTorch::unobserve_ops(const Device& device) { tracer::stop_observing_ops(as_torch_says(device)); }
+void LiveTorch::unobserve_ops(const Device& device) {
+  tracer::stop_observing_ops(as_torch_says(device));
+  Observed ending{};  // destroyed without the lock: it may wait for CUPTI
+  const std::lock_guard lock(mutex_);
+  std::swap(ending, observed_[device]);
+  observed_.erase(device);
+}
 
-void LiveTorch::complete_ops(tracer::Recorder& recorder, const Device& device) {
-  std::shared_ptr<tracer::OpClock> clock;
+void LiveTorch::finish_ops(tracer::Recorder& recorder, const Device& device) {
+  Observed ending{};
   {
     const std::lock_guard lock(mutex_);
-    clock = clocks_[device];
+    ending = observed_[device];
   }
-  if (clock) tracer::resolve_durations(*clock, recorder);
+  unobserve_ops(device);
+  if (ending.clock) tracer::read_clock(*ending.clock, recorder, ending.port->may_wait());
 }
 
 // ---- the runtime that evicts and recomputes

@@ -33,10 +33,10 @@ class LiveTorch final : public session::TorchPort {
 
   /// Stops watching once no session needs marks.
   void watch_steps() override;
-  void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
-                   session::DevicePort& port) override;
+  std::uint32_t observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
+                            session::DevicePort& port) override;
   void unobserve_ops(const Device& device) override;
-  void complete_ops(tracer::Recorder& recorder, const Device& device) override;
+  void finish_ops(tracer::Recorder& recorder, const Device& device) override;
 
   [[nodiscard]] bool guards_are_known() const override { return users_.guards_are_known(); }
   Status begin_rescue() override { return users_.begin(); }
@@ -65,7 +65,11 @@ class LiveTorch final : public session::TorchPort {
   Debugging debugging_{users_};
   std::atomic<std::uint64_t> ended_iterations_{0};  ///< that sessions reported to the runtime
   std::mutex mutex_;
-  std::map<Device, std::shared_ptr<tracer::OpClock>> clocks_;  ///< null: host time
+  struct Observed {
+    std::shared_ptr<tracer::OpClock> clock;  ///< null: the host's time
+    session::DevicePort* port;
+  };
+  std::map<Device, Observed> observed_;  ///< devices whose ops are recorded
   bool steps_observed_ = false;
 };
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/free_space.h"
+#include "core/runtime/free_space.h"
 #include "recompute/choice/foreign_buffers.h"
 #include "recompute/choice/place.h"
 #include "recompute/residency/residency.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "core/runtime_counters.h"
+#include "core/runtime/runtime_counters.h"
 #include "recompute/choice/evictor.h"
 #include "recompute/choice/foreign_buffers.h"
 #include "recompute/machine/options.h"

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/residency_contract.h"
+#include "core/runtime/residency_contract.h"
 #include "recompute/recipe/counted.h"
 #include "recompute/recipe/random_state.h"
 #include "recompute/recipe/signature.h"

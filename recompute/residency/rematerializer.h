@@ -1,9 +1,9 @@
 // Makes evicted values again: plans which recipes to run (those of dead and evicted values on the way down to
 // what is in memory), runs them in order and moves the results' data into the storages that the job holds.
 //
-// All outputs of an op come back together (core/residency_contract.h has the rules). Results of dead values
-// live while their plan needs them and, where other evicted values start from them too, as spares (spares.h).
-// An op runs on the stream of the value that is brought back.
+// All outputs of an op come back together (core/runtime/residency_contract.h has the rules). Results of dead
+// values live while their plan needs them and, where other evicted values start from them too, as spares
+// (spares.h). An op runs on the stream of the value that is brought back.
 //
 // Thread safety: none; the runtime's lock guards it. An allocation made here may call back into the eviction
 // of other storages; never of those that are locked.

@@ -1,9 +1,9 @@
 // Takes the bytes out of living storages and brings them back.
 //
 // Evicting moves the data out of the StorageImpl and frees it through its allocator; the storage then points
-// into the guard range. What that may count on is in core/residency_contract.h. Restoring (rematerializer.h)
-// moves data that was made again into the same StorageImpl. Tensors, views, version counters and saved
-// tensors do not change.
+// into the guard range. What that may count on is in core/runtime/residency_contract.h. Restoring
+// (rematerializer.h) moves data that was made again into the same StorageImpl. Tensors, views, version
+// counters and saved tensors do not change.
 //
 // Thread safety: none; the runtime's lock guards it. An allocation made here may call back into evict() of
 // other storages; never of those that are locked. Invariants: an evicted storage's leaves are anchored;

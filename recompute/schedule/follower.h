@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/runtime_counters.h"
+#include "core/runtime/runtime_counters.h"
 #include "core/step_log.h"
 #include "recompute/residency/residency.h"
 

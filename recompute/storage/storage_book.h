@@ -1,5 +1,5 @@
 // Which storages are known, which value each holds, and what becomes of values when storages are written or
-// die. The states of values, and what keeps them in memory, are those of core/residency_contract.h.
+// die. The states of values, and what keeps them in memory, are those of core/runtime/residency_contract.h.
 //
 // A record keeps its storage's control block, so that an address is not mistaken for an earlier one's, but
 // not its bytes. Deaths are noticed when a record is looked at or swept up.
@@ -54,7 +54,7 @@ struct StorageRecord : Recycled<StorageRecord> {
   [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
 };
 
-/// Where the value's bytes are (core/residency_contract.h).
+/// Where the value's bytes are (core/runtime/residency_contract.h).
 [[nodiscard]] ValueState state_of(const Value& value);
 [[nodiscard]] inline bool materialised(const Value& value) { return materialised(state_of(value)); }
 

@@ -80,7 +80,7 @@ class DevicePort {
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }
   /// False while the device must not be waited for: a graph is being captured.
   [[nodiscard]] virtual bool may_wait() const { return true; }
-  /// A new clock for the device's ops; null: host time.
+  /// A new clock for the device's ops; null: the host's time around their calls.
   virtual std::shared_ptr<tracer::OpClock> make_op_clock() { return nullptr; }
   /// The calling thread's stream on the device; 0 where it has no ordinal.
   virtual StreamId current_stream() { return StreamId(0); }

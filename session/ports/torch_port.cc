@@ -6,9 +6,11 @@ namespace {
 class NoTorch final : public TorchPort {
  public:
   void watch_steps() override {}
-  void observe_ops(std::shared_ptr<tracer::Recorder>, const Device&, DevicePort&) override {}
+  std::uint32_t observe_ops(std::shared_ptr<tracer::Recorder>, const Device&, DevicePort&) override {
+    return 1;
+  }
   void unobserve_ops(const Device&) override {}
-  void complete_ops(tracer::Recorder&, const Device&) override {}
+  void finish_ops(tracer::Recorder&, const Device&) override {}
 
   [[nodiscard]] bool guards_are_known() const override { return false; }
   Status begin_rescue() override {

@@ -15,10 +15,10 @@
 #include <string>
 
 #include "core/device.h"
-#include "core/free_space.h"
 #include "core/result.h"
-#include "core/runtime_counters.h"
-#include "core/shortage.h"
+#include "core/runtime/free_space.h"
+#include "core/runtime/runtime_counters.h"
+#include "core/runtime/shortage.h"
 #include "core/step_log.h"
 #include "core/units.h"
 
@@ -38,13 +38,14 @@ class TorchPort {
   /// A session has registered: starts watching for optimizer steps, unless that runs already.
   virtual void watch_steps() = 0;
   /// From now on `recorder` gets the ops of `device`. `port` is the device's; it outlives the ops that are
-  /// running when unobserve_ops() is called.
-  virtual void observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
-                           DevicePort& port) = 0;
-  /// No more ops of the device are recorded.
+  /// running when that ends. Returns over how many iterations ops should be recorded, so that their times
+  /// are good: at least 1.
+  virtual std::uint32_t observe_ops(std::shared_ptr<tracer::Recorder> recorder, const Device& device,
+                                    DevicePort& port) = 0;
+  /// No more ops of the device are recorded; their times are not wanted.
   virtual void unobserve_ops(const Device& device) = 0;
-  /// Passes the op durations known so far to `recorder`. Call before a snapshot.
-  virtual void complete_ops(tracer::Recorder& recorder, const Device& device) = 0;
+  /// No more ops of the device are recorded; passes their times to `recorder`. May wait for the device.
+  virtual void finish_ops(tracer::Recorder& recorder, const Device& device) = 0;
 
   // ---- whether the runtime is there
   /// Python is available, so that its guards can be placed.

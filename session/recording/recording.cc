@@ -69,18 +69,18 @@ bool Recording::has_ops(bool wanted) {
     return false;
   }
   unlike_marks_ = 0;
-  if (!wanted || (ops_observed_ && marks_with_ops_ >= period)) return true;
+  if (!wanted || (ops_observed_ && marks_with_ops_ >= std::uint64_t{period} * iterations_with_ops_))
+    return true;
   if (ops_observed_) return false;
   if (all_marks_with_ops_ >= kMaxMarksWithOps) return true;
   ops_observed_ = true;
   marks_with_ops_ = 0;
-  torch_.observe_ops(recorders_.back(), info_.device, port_);
+  iterations_with_ops_ = torch_.observe_ops(recorders_.back(), info_.device, port_);
   return false;
 }
 
 Trace Recording::finish() {
-  stop_ops();
-  torch_.complete_ops(recorder(), info_.device);
+  if (std::exchange(ops_observed_, false)) torch_.finish_ops(recorder(), info_.device);
   return recorder().snapshot(tracer::Extent::kAll);
 }
 

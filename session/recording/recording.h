@@ -75,9 +75,10 @@ class Recording {
   std::vector<std::shared_ptr<tracer::Recorder>> recorders_;  ///< the last one is in use; others are empty
   bool ops_observed_ = false;
   std::uint64_t marks_ = 0;
-  std::uint64_t unlike_marks_ = 0;        ///< since the job last repeated itself
-  std::uint64_t marks_with_ops_ = 0;      ///< since they are observed
-  std::uint64_t all_marks_with_ops_ = 0;  ///< of this recording
+  std::uint64_t unlike_marks_ = 0;         ///< since the job last repeated itself
+  std::uint64_t marks_with_ops_ = 0;       ///< since they are observed
+  std::uint32_t iterations_with_ops_ = 1;  ///< wanted, since they are observed
+  std::uint64_t all_marks_with_ops_ = 0;   ///< of this recording
 };
 
 }  // namespace stowage::session

@@ -162,6 +162,8 @@ const std::vector<Entry>& table() {
              "allocators to plan; auto: CUDA's where a CUDA driver is found, else the CPU's"),
       parsed("STOWAGE_BUDGET", &Settings::budget, "the most bytes of a device that the job may hold"),
       flag("STOWAGE_RECORD_OPS", &Settings::record_ops, "record ATen ops too, not only allocations"),
+      choice("STOWAGE_CUPTI", &Settings::cupti, {"auto", "0", "1"},
+             "time a GPU's ops by CUPTI; auto: under a budget, and for STOWAGE_TRACE; else by CUDA events"),
       count("STOWAGE_RECORD_EVENTS", &Settings::record_events, 1'000, 100'000'000,
             "the most recorded events to keep"),
       count("STOWAGE_RECORD_ITERATIONS", &Settings::record_iterations, 2, 1'000'000,

@@ -23,6 +23,8 @@ namespace stowage::session {
 enum class ArenaBackend : std::uint8_t { kVmm, kMalloc };
 /// Which allocators are taken over. kAuto: CUDA's where a CUDA driver is found, else the CPU's.
 enum class Devices : std::uint8_t { kAuto, kCuda, kCpu, kBoth };
+/// Whether CUPTI times the ops of CUDA devices. kAuto: under a budget, and for STOWAGE_TRACE.
+enum class Cupti : std::uint8_t { kAuto, kOff, kOn };
 /// What is made to fail on purpose, so that tests see that the job continues.
 enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena, kRecipe };
 
@@ -31,6 +33,7 @@ struct Settings {
   Devices devices = Devices::kAuto;         ///< STOWAGE_DEVICES
   Budget budget;                            ///< STOWAGE_BUDGET: the most bytes of a device the job may hold
   bool record_ops = true;                   ///< STOWAGE_RECORD_OPS: write down ATen ops, not allocations only
+  Cupti cupti = Cupti::kAuto;               ///< STOWAGE_CUPTI
   std::uint64_t record_events = 4'000'000;  ///< STOWAGE_RECORD_EVENTS: bound on events kept
   std::uint64_t record_iterations = 50;     ///< STOWAGE_RECORD_ITERATIONS: marks to wait for a steady state
   double plan_seconds = 2.0;                ///< STOWAGE_PLAN_SECONDS: time limit of the planner

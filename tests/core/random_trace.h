@@ -52,6 +52,7 @@ class RandomTraceMaker {
     while (now_ < options_.events) step();
     trace_.end = Tick(now_);
     add_steady();
+    add_device();
     return std::move(trace_);
   }
 
@@ -75,7 +76,8 @@ class RandomTraceMaker {
     if (choice < 70) return free_buffer();
     if (choice < 83) return begin_op();
     if (choice < 96) return end_op();
-    trace_.marks.push_back({tick(), MarkSource{static_cast<std::uint8_t>(random_.below(3))}});
+    const auto source = MarkSource{static_cast<std::uint8_t>(random_.below(3))};
+    trace_.marks.push_back({tick(), source, random_.below(1'000'000)});
   }
 
   void add_buffer(bool preexisting) {
@@ -121,6 +123,9 @@ class RandomTraceMaker {
     open_ops_.pop_back();
     op.end = tick();
     op.duration_ns = random_.below(1'000'000);
+    op.timed_by = TimeSource{static_cast<std::uint8_t>(random_.below(5))};
+    op.begin_ns = random_.below(1'000'000);
+    op.end_ns = op.begin_ns + random_.below(1'000);
     op.workspace = Bytes(random_.below(options_.max_bytes));
     op.first_value = static_cast<std::uint32_t>(trace_.values.size());
     op.input_count = random_.below32(4);
@@ -132,6 +137,35 @@ class RandomTraceMaker {
     const bool known = !trace_.buffers.empty() && !random_.one_in(10);
     const BufferId buffer = known ? BufferId(random_.below32(trace_.buffers.size())) : kNoBuffer;
     trace_.values.push_back({buffer, random_.below32(5)});
+  }
+
+  /// What CUPTI would have recorded; in two of three traces nothing.
+  void add_device() {
+    if (!random_.one_in(3)) return;
+    trace_.clock_realtime_ns = random_.next();
+    for (std::size_t i = 0; i < trace_.ops.size(); ++i)
+      trace_.on_device.push_back(
+          {random_.below32(9), random_.below(1000), random_.below(1000), random_.below(1000)});
+    std::uint64_t now_ns = 0;
+    for (std::uint64_t i = random_.below(200); i > 0; --i) add_activity(now_ns += random_.below(5'000));
+    trace_.losses.dropped = random_.below(3);
+    trace_.losses.beyond_limit = random_.below(3);
+    for (std::uint64_t i = random_.below(4); i > 0; --i)
+      trace_.phases.push_back({random_.below32(trace_.names.size()), now_ns += random_.below(5'000)});
+  }
+
+  void add_activity(std::uint64_t begin_ns) {
+    Activity activity;
+    activity.kind = ActivityKind{static_cast<std::uint8_t>(random_.below(7))};
+    activity.name = random_.below32(trace_.names.size());
+    if (!trace_.ops.empty() && !random_.one_in(4)) activity.op = OpId(random_.below32(trace_.ops.size()));
+    activity.stream = random_.below32(8);
+    activity.thread = random_.below32(8);
+    activity.correlation = random_.below32(1000);
+    activity.begin_ns = begin_ns;
+    activity.duration_ns = random_.below(10'000);
+    activity.bytes = random_.below(1 << 20);
+    trace_.activities.push_back(activity);
   }
 
   void add_steady() {
@@ -174,12 +208,6 @@ inline Plan random_plan(std::uint64_t seed, std::uint32_t count = 100) {
   plan.proved_optimal = random.one_in(2);
   for (std::uint64_t i = random.below(3); i > 0; --i) plan.inner_marks.push_back(random.below32(count + 1));
   std::sort(plan.inner_marks.begin(), plan.inner_marks.end());
-  std::uint32_t op = 0;
-  for (std::uint64_t i = count == 0 ? 0 : random.below(20); i > 0; --i) {
-    op += random.below32(4);
-    plan.schedule.push_back(
-        {ActionKind{static_cast<std::uint8_t>(random.below(4))}, op, random.below32(count)});
-  }
   plan.technique = "random";
   plan.planning_ns = random.below(1'000'000'000);
   return plan;

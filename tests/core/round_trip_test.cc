@@ -96,7 +96,9 @@ TEST(Container, AFileOfTheFirstVersionIsStillRead) {
   const auto path = std::filesystem::path(STOWAGE_TEST_DATA) / "version_1.stowplan";
   const auto plan = load_plan(path);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_TRUE(*plan == testing::random_plan(20));
+  Plan written = testing::random_plan(20);
+  written.planning_ns = plan->planning_ns;  // was drawn after the actions that a plan had then
+  EXPECT_TRUE(*plan == written);
   // That version had no word for what crosses the iteration's end.
   for (const PlanEntry& entry : plan->entries) EXPECT_FALSE(entry.crosses);
 }

@@ -19,7 +19,8 @@ Buffer make_buffer(std::uint64_t birth, std::uint64_t death) {
   return buffer;
 }
 
-/// Two buffers, a nested pair of ops with three values, two marks and a steady window.
+/// Two buffers, a nested pair of ops with three values, two marks, a steady window, two activities and two
+/// phases.
 Trace sound_trace() {
   Trace trace;
   trace.names = {"aten::mm", "aten::add"};
@@ -34,6 +35,11 @@ Trace sound_trace() {
   trace.marks = {{Tick(9), MarkSource::kOptimizer}, {Tick(10), MarkSource::kUser}};
   trace.steady = SteadyWindow{Tick(0), Tick(5), Tick(10)};
   trace.end = Tick(12);
+  trace.on_device.resize(2);
+  trace.activities = {
+      {.kind = ActivityKind::kCall, .name = 1, .op = OpId(1), .begin_ns = 3, .duration_ns = 2},
+      {.kind = ActivityKind::kKernel, .begin_ns = 4, .duration_ns = 10}};
+  trace.phases = {{0, 1}, {1, 20}};
   return trace;
 }
 
@@ -106,11 +112,26 @@ const Violation kOp[] = {
      "values are not in the trace"},
 };
 
+const Violation kDevice[] = {
+    {"TimedBy", [](Trace& t) { t.ops[0].timed_by = TimeSource{5}; }, "op 0: what timed it"},
+    {"CallEnd", [](Trace& t) { t.ops[1].begin_ns = 1; }, "op 1: its call ends"},
+    {"Rows", [](Trace& t) { t.on_device.resize(1); }, "not each has its row"},
+    {"Kind", [](Trace& t) { t.activities[0].kind = ActivityKind{7}; }, "activity 0: its kind"},
+    {"Name", [](Trace& t) { t.activities[1].name = 2; }, "activity 1: its name"},
+    {"Op", [](Trace& t) { t.activities[0].op = OpId(2); }, "activity 0: its op"},
+    {"Duration", [](Trace& t) { t.activities[0].duration_ns = ~std::uint64_t{0}; }, "time is out of range"},
+    {"Begin", [](Trace& t) { t.activities[1].begin_ns = ~std::uint64_t{0}; }, "time is out of range"},
+    {"Order", [](Trace& t) { t.activities[1].begin_ns = 2; }, "activity 1: it begins before"},
+    {"PhaseName", [](Trace& t) { t.phases[0].name = 2; }, "phase 0: its name"},
+    {"PhaseOrder", [](Trace& t) { t.phases[1].begin_ns = 0; }, "phase 1: it begins before"},
+};
+
 std::string name_of(const ::testing::TestParamInfo<Violation>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Whole, TraceRule, ::testing::ValuesIn(kWhole), name_of);
 INSTANTIATE_TEST_SUITE_P(Buffer, TraceRule, ::testing::ValuesIn(kBuffer), name_of);
 INSTANTIATE_TEST_SUITE_P(Op, TraceRule, ::testing::ValuesIn(kOp), name_of);
+INSTANTIATE_TEST_SUITE_P(Device, TraceRule, ::testing::ValuesIn(kDevice), name_of);
 
 TEST(TraceValidate, AcceptsWhatIsOpenAtTheEnd) {
   Trace trace = sound_trace();

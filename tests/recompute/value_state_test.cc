@@ -1,5 +1,5 @@
-// The states of core/residency_contract.h as the runtime has them; tests/planner/schedule_test.cc has the
-// model's.
+// The states of core/runtime/residency_contract.h as the runtime has them; tests/planner/schedule_test.cc has
+// the model's.
 #include <gtest/gtest.h>
 
 #include "recompute/residency/guard_range.h"

@@ -25,11 +25,12 @@ class FakeTorch final : public TorchPort {
   }
 
   void watch_steps() override {}
-  void observe_ops(std::shared_ptr<tracer::Recorder>, const Device&, DevicePort&) override {
+  std::uint32_t observe_ops(std::shared_ptr<tracer::Recorder>, const Device&, DevicePort&) override {
     observing_ops = true;
+    return iterations_with_ops;
   }
   void unobserve_ops(const Device&) override { observing_ops = false; }
-  void complete_ops(tracer::Recorder&, const Device&) override {}
+  void finish_ops(tracer::Recorder&, const Device&) override { observing_ops = false; }
 
   [[nodiscard]] bool guards_are_known() const override { return users_.guards_are_known(); }
   Status begin_rescue() override { return users_.begin(); }
@@ -68,6 +69,7 @@ class FakeTorch final : public TorchPort {
 
   inline static bool guarded = false;  ///< Python's guards are there; who places them knows no object
   bool observing_ops = false;
+  std::uint32_t iterations_with_ops = 1;
   bool installed = false;
   bool install_throws = false;
   RuntimeCounters counts;  ///< but for what is away

@@ -20,7 +20,7 @@ ALLOWED = {
 ROOMS = {
     "allocator": ("arena", "layout", "cuda", "model"),
     "planner/schedule": ("model", "search"),
-    "tracer": ("recorder", "clocks", "observers"),
+    "tracer": ("recorder", "cupti/records", "cupti/times", "cupti", "clocks", "observers"),
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "verify", "machine",
                   "call", "interposer"),
@@ -46,6 +46,7 @@ FOREIGN = {
                         "recompute/ops/op_traits.cc", "recompute/ops/random_ops.cc", "recompute/recipe/replay.cc",
                         "recompute/threads/seen_thread.")),
     "CUPTI": (r"cupti", ("simulator/stand_ins/others/profiler.cc",)),
+    "Kineto": (r"kineto/", ("plugin/cuda/device/device_clock.cc",)),
     "lp_solve": (r"(lpsolve/|lp_lib\.h)", ("planner/placement/windows/location_ilp.cc",)),
     "TBB": (r"(oneapi/)?tbb/", ("planner/",)),
     "FlatBuffers": (r"flatbuffers/", ("core/format/",)),

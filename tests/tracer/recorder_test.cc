@@ -75,7 +75,7 @@ TEST(Recorder, nests_ops_and_gives_allocations_to_the_innermost) {
   const void* a = feed.alloc(512);
   const OpId inner = feed.recorder.on_op_begin();
   const void* b = feed.alloc(512);
-  feed.recorder.on_op_end(inner, {.name = "aten::inner", .flags = kOpRandom, .duration_ns = 7});
+  feed.recorder.on_op_end(inner, {.name = "aten::inner", .flags = kOpRandom, .begin_ns = 100, .end_ns = 107});
   const std::array inputs{use(a, 2)};
   const std::array outputs{use(b), use(nullptr)};
   feed.recorder.on_op_end(
@@ -89,6 +89,7 @@ TEST(Recorder, nests_ops_and_gives_allocations_to_the_innermost) {
   EXPECT_EQ(trace.ops[1].parent, OpId(0));
   EXPECT_EQ(trace.ops[1].flags, std::uint32_t{kOpRandom});
   EXPECT_EQ(trace.ops[1].duration_ns, 7u);
+  EXPECT_EQ(trace.ops[1].timed_by, TimeSource::kHost);
   EXPECT_EQ(trace.ops[0].stream, StreamId(1));
   EXPECT_EQ(trace.buffers[0].op, OpId(0));
   EXPECT_EQ(trace.buffers[1].op, OpId(1));

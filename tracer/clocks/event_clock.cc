@@ -16,40 +16,50 @@ EventClock::~EventClock() {
   for (void* event : free_) guard_->destroyEvent(event, device_.index());
 }
 
-std::uint64_t EventClock::start() { return reinterpret_cast<std::uint64_t>(record_now()); }
+StartedOp EventClock::start() { return {.event = record_now()}; }
 
-std::uint64_t EventClock::stop(std::uint64_t started, OpId op) {
-  auto* const before = reinterpret_cast<void*>(started);
-  if (before == nullptr) return 0;
+void EventClock::stop(const StartedOp& started, OpId op) {
+  if (started.event == nullptr) return;
   void* const after = op == kNoOp ? nullptr : record_now();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (after == nullptr || pending_.size() >= max_pending_) {
-    free_.push_back(before);
+    free_.push_back(started.event);
     if (after != nullptr) free_.push_back(after);
   } else {
-    pending_.push_back({op, before, after});
+    pending_.push_back({op, started.event, after});
   }
-  return 0;
 }
 
-void EventClock::resolve(const std::function<void(OpId, std::uint64_t)>& deliver) {
+ClockReading EventClock::read(bool may_wait) {
+  if (may_wait) wait_for_device();
   std::deque<Pending> waiting;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting.swap(pending_);
   }
+  ClockReading reading;
   std::deque<Pending> not_yet;
   for (const Pending& pending : waiting) {
     if (!has_passed(pending)) {
       not_yet.push_back(pending);
       continue;
     }
-    if (const std::uint64_t duration_ns = elapsed_ns(pending)) deliver(pending.op, duration_ns);
+    if (const std::uint64_t duration_ns = elapsed_ns(pending))
+      reading.ops.push_back({pending.op, duration_ns, TimeSource::kEvents, {}});
     give_back(pending.before);
     give_back(pending.after);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   pending_.insert(pending_.begin(), not_yet.begin(), not_yet.end());
+  return reading;
+}
+
+// A device that fails is reported to the job by its own next call.
+void EventClock::wait_for_device() const {
+  try {
+    guard_->synchronizeDevice(device_.index());
+  } catch (...) {
+  }
 }
 
 // An event recorded on the calling thread's current stream; null when the device refuses.

@@ -3,7 +3,7 @@
 //
 // Goes through c10's device guard, which every backend brings: nothing of CUDA is linked. Events are pooled.
 // The time is that between the two events on the stream, so it includes what other threads put there
-// meanwhile.
+// meanwhile, and what the host let pass between two launches.
 //
 // Thread safety: as OpClock. No member throws: an op whose events fail has no duration.
 #pragma once
@@ -30,9 +30,9 @@ class EventClock final : public OpClock {
   EventClock(const EventClock&) = delete;
   EventClock& operator=(const EventClock&) = delete;
 
-  std::uint64_t start() override;
-  std::uint64_t stop(std::uint64_t started, OpId op) override;
-  void resolve(const std::function<void(OpId, std::uint64_t)>& deliver) override;
+  StartedOp start() override;
+  void stop(const StartedOp& started, OpId op) override;
+  ClockReading read(bool may_wait) override;
 
  private:
   struct Pending {
@@ -44,6 +44,7 @@ class EventClock final : public OpClock {
   void* record_now();
   void* take_event();
   void give_back(void* event);
+  void wait_for_device() const;
   bool has_passed(const Pending& pending) const;
   std::uint64_t elapsed_ns(const Pending& pending) const;
 

@@ -3,6 +3,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -57,7 +58,8 @@ struct OpContext : at::ObserverContext {
   const OpInfo* info = nullptr;
   OpContext* parent = nullptr;
   OpId id = kNoOp;
-  std::uint64_t started = 0;
+  StartedOp started;  // by the route's clock
+  std::uint64_t begin_ns = 0;
   bool calls_ops = false;
   Arguments arguments;
 };
@@ -71,6 +73,11 @@ c10::Device with_index(c10::Device device) {
                          : c10::Device(device.type(), std::max<c10::DeviceIndex>(device.index(), 0));
 }
 
+std::uint64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
 bool is_foreach(const OpContext& context) {
   return std::string_view(context.info->name).substr(0, 14) == "aten::_foreach";
 }
@@ -80,7 +87,8 @@ void begin_op(OpContext& context) {
   if (context.parent != nullptr && context.parent->route == context.route) context.parent->calls_ops = true;
   innermost = &context;
   context.id = context.route->recorder->on_op_begin();
-  context.started = context.route->clock->start();
+  if (context.route->clock) context.started = context.route->clock->start();
+  context.begin_ns = now_ns();
 }
 
 std::unique_ptr<at::ObserverContext> on_op_begin(const at::RecordFunction& call) {
@@ -129,12 +137,15 @@ std::uint32_t flags_of(const OpContext& context, const Uses& results) {
 }
 
 void end_op(const at::RecordFunction& call, OpContext& context) {
+  if (context.route->clock) context.route->clock->stop(context.started, context.id);
   const Uses results = results_of(call, context);
   OpRecord record;
   record.name = context.info->name;
   record.flags = flags_of(context, results);
   if (context.route->current_stream) record.stream = context.route->current_stream();
-  record.duration_ns = context.route->clock->stop(context.started, context.id);
+  record.begin_ns = context.begin_ns;
+  record.end_ns = now_ns();
+  record.timed_by_device = context.route->clock != nullptr;
   record.inputs = {context.arguments.uses.data(), context.arguments.uses.size()};
   record.outputs = {results.data(), results.size()};
   context.route->recorder->on_op_end(context.id, record);
@@ -183,7 +194,6 @@ void remove_route(Registration& global, c10::Device device) {
 }  // namespace
 
 void start_observing_ops(c10::Device device, OpRoute route) {
-  if (!route.clock) route.clock = std::make_shared<HostOpClock>();
   Registration& global = registration();
   const std::lock_guard<std::mutex> lock(global.mutex);
   remove_route(global, with_index(device));
@@ -207,8 +217,10 @@ bool in_foreach_op() noexcept {
   return false;
 }
 
-void resolve_durations(OpClock& clock, Recorder& recorder) {
-  clock.resolve([&](OpId op, std::uint64_t duration_ns) { recorder.set_op_duration(op, duration_ns); });
+void read_clock(OpClock& clock, Recorder& recorder, bool may_wait) {
+  ClockReading reading = clock.read(may_wait);
+  recorder.set_op_times(reading.ops);
+  recorder.set_activities(std::move(reading.activities), std::move(reading.names), reading.losses);
 }
 
 }  // namespace stowage::tracer

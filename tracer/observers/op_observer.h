@@ -23,7 +23,7 @@ namespace stowage::tracer {
 /// Where the ops of one device go.
 struct OpRoute {
   std::shared_ptr<Recorder> recorder;
-  std::shared_ptr<OpClock> clock;            ///< null: host time
+  std::shared_ptr<OpClock> clock;            ///< null: the host's time around the call
   std::function<StreamId()> current_stream;  ///< of the calling thread; empty: always stream 0
 };
 
@@ -37,8 +37,8 @@ void stop_observing_ops(c10::Device device);
 /// use.
 [[nodiscard]] bool in_foreach_op() noexcept;
 
-/// Hands the durations that `clock` knows by now to `recorder`. Call before Recorder::snapshot on an
-/// accelerator.
-void resolve_durations(OpClock& clock, Recorder& recorder);
+/// Passes what `clock` knows by now to `recorder`. Call before Recorder::snapshot on an accelerator.
+/// `may_wait`: the device may be waited for, so that it knows all.
+void read_clock(OpClock& clock, Recorder& recorder, bool may_wait);
 
 }  // namespace stowage::tracer

@@ -1,10 +1,10 @@
 // The buffers of a recording: which address is which buffer, what is kept of those whose window was
 // forgotten.
 //
-// A buffer is named by a key. Keys of recorded allocations count up from 0 and index the log; a buffer that
-// that only an op's argument reveals (alive before recording began) has a key of kDiscovered or above. Buffers
-// that outlive their window in the log move to a side table, where they stay while they matter to a window
-// that is still there.
+// A buffer is named by a key. Keys of recorded allocations count up from 0 and index the log; a buffer
+// that only an op's argument reveals (alive before recording began) has a key of kDiscovered or above.
+// Buffers that outlive their window in the log move to a side table, where they stay while they matter to a
+// window that is still there.
 //
 // Thread safety: none; the owner locks.
 #pragma once

@@ -77,7 +77,12 @@ void OpBook::leave(std::uint32_t thread, OpId id, const OpRecord& record, Tick t
   op.name = intern(record.name);
   op.flags = record.flags;
   op.stream = record.stream;
-  op.duration_ns = record.duration_ns;
+  op.begin_ns = record.begin_ns;
+  op.end_ns = record.end_ns;
+  if (!record.timed_by_device) {  // at least 1, as 0 means that it is not known
+    op.duration_ns = std::max<std::uint64_t>(record.end_ns - record.begin_ns, 1);
+    op.timed_by = TimeSource::kHost;
+  }
   op.end = tick;
   op.workspace = workspace_since(buffers.log(), first_buffer, op.thread);
   op.first_value = static_cast<std::uint32_t>(values_.end());
@@ -87,9 +92,17 @@ void OpBook::leave(std::uint32_t thread, OpId id, const OpRecord& record, Tick t
 
 void OpBook::leave_unrecorded(std::uint32_t thread, OpId id) { pop(thread, id); }
 
-void OpBook::set_duration(OpId id, std::uint64_t duration_ns) {
-  const std::uint64_t number = number_of(id);
-  if (number != kGone) ops_[number].duration_ns = duration_ns;
+void OpBook::set_times(const OpTimes& times) {
+  const std::uint64_t number = number_of(times.op);
+  if (number == kGone) return;
+  ops_[number].duration_ns = times.duration_ns;
+  ops_[number].timed_by = times.source;
+  if (times.source == TimeSource::kCupti) on_device_[number] = times.on_device;
+}
+
+OpOnDevice OpBook::on_device(std::uint64_t number) const {
+  const auto found = on_device_.find(number);
+  return found == on_device_.end() ? OpOnDevice() : found->second;
 }
 
 // Leaves `id` and all that was entered after it. Returns the first buffer inside it; "none yet" when it is
@@ -126,6 +139,7 @@ std::uint32_t OpBook::intern(std::string_view name) {
 
 void OpBook::forget_before(std::uint64_t op, std::uint64_t value) {
   ops_.forget_before(op);
+  std::erase_if(on_device_, [&](const auto& entry) { return entry.first < op; });
   values_.forget_before(value);
 }
 

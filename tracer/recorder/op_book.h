@@ -40,8 +40,11 @@ class OpBook {
   /// Leaves `id` without a record.
   void leave_unrecorded(std::uint32_t thread, OpId id);
 
-  /// Sets the duration of `id` if it is still kept.
-  void set_duration(OpId id, std::uint64_t duration_ns);
+  /// Notes what a device measured of an op, if that is still kept.
+  void set_times(const OpTimes& times);
+  /// What set_times() noted of the op with that number; zeros if nothing.
+  [[nodiscard]] OpOnDevice on_device(std::uint64_t number) const;
+  [[nodiscard]] bool knows_device() const { return !on_device_.empty(); }
 
   void forget_before(std::uint64_t op, std::uint64_t value);
 
@@ -72,6 +75,7 @@ class OpBook {
 
   Log<Op> ops_;
   Log<StoredValue> values_;
+  std::unordered_map<std::uint64_t, OpOnDevice> on_device_;  // by number; of ops that CUPTI measured
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>> name_ids_;
   std::vector<std::uint32_t> ordinals_;     // process thread index -> ordinal

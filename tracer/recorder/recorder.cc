@@ -1,12 +1,22 @@
 #include "tracer/recorder/recorder.h"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "tracer/recorder/recorder_state.h"
 
 namespace stowage::tracer {
 
 using Lock = std::lock_guard<std::mutex>;
+
+ClockOrigin ClockOrigin::now() {
+  const auto read = [](auto clock) {
+    const auto since = decltype(clock)::now().time_since_epoch();
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+  };
+  return {read(std::chrono::steady_clock()), read(std::chrono::system_clock())};
+}
 
 bool Recorder::State::make_room(std::uint64_t count) {
   // The newest closed segment stays: without it, no steady state could ever be found.
@@ -43,7 +53,7 @@ void Recorder::State::close_segment(MarkSource source) {
   current.end_buffer = buffers.log().end();
   segments.push_back(current);
   current = segment_from_here(tick, marks.end());
-  marks.push({tick, source});
+  marks.push({tick, source, ClockOrigin::now().steady_ns});
   while (segments.size() > 2 * std::size_t{options.max_period_marks}) forget_oldest();
 }
 
@@ -108,9 +118,17 @@ void Recorder::on_op_end(OpId id, const OpRecord& record) {
   state.ops.leave(thread, id, record, state.take_tick(), state.buffers);
 }
 
-void Recorder::set_op_duration(OpId id, std::uint64_t duration_ns) {
+void Recorder::set_op_times(const std::vector<OpTimes>& times) {
   const Lock lock(state_->mutex);
-  state_->ops.set_duration(id, duration_ns);
+  for (const OpTimes& op : times) state_->ops.set_times(op);
+}
+
+void Recorder::set_activities(std::vector<Activity> activities, std::vector<std::string> names,
+                              const ActivityLosses& losses) {
+  std::sort(activities.begin(), activities.end(),
+            [](const Activity& a, const Activity& b) { return a.begin_ns < b.begin_ns; });
+  const Lock lock(state_->mutex);
+  state_->activities = {std::move(activities), std::move(names), losses};
 }
 
 bool Recorder::on_mark(MarkSource source) {

@@ -13,7 +13,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/trace.h"
 
@@ -37,7 +39,9 @@ struct OpRecord {
   std::string_view name;
   std::uint32_t flags = 0;
   StreamId stream{0};
-  std::uint64_t duration_ns = 0;
+  std::uint64_t begin_ns = 0;    ///< CLOCK_MONOTONIC, when its call began
+  std::uint64_t end_ns = 0;      ///< and ended
+  bool timed_by_device = false;  ///< its duration comes later, by set_op_times(); else it is the call's
   struct Use {
     const void* storage = nullptr;
     std::uint32_t version = 0;
@@ -45,6 +49,14 @@ struct OpRecord {
   };
   std::span<const Use> inputs = {};
   std::span<const Use> outputs = {};
+};
+
+/// What a device measured of one op.
+struct OpTimes {
+  OpId op = kNoOp;
+  std::uint64_t duration_ns = 0;
+  TimeSource source = TimeSource::kNone;
+  OpOnDevice on_device;
 };
 
 class Recorder {
@@ -68,8 +80,13 @@ class Recorder {
   OpId on_op_begin();
   /// The calling thread leaves op `id`, which on_op_begin gave.
   void on_op_end(OpId id, const OpRecord& record);
-  /// The duration of an op that ended before it was known. Ops that were forgotten are ignored.
-  void set_op_duration(OpId id, std::uint64_t duration_ns);
+  /// What a device measured of ops that have ended. Ops that were forgotten are ignored.
+  void set_op_times(const std::vector<OpTimes>& times);
+  /// What else was recorded, in any order: Activity::op is an id that on_op_begin() gave, Activity::name an
+  /// index into `names`, times are CLOCK_MONOTONIC. Snapshots hold those of their windows. Replaces what was
+  /// set before.
+  void set_activities(std::vector<Activity> activities, std::vector<std::string> names,
+                      const ActivityLosses& losses);
   /// The end of an iteration. Looks for the steady state. False when nothing was allocated since the mark
   /// before: such a mark does not count.
   bool on_mark(MarkSource source);

@@ -5,6 +5,9 @@
 
 #include <deque>
 #include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tracer/recorder/buffer_book.h"
 #include "tracer/recorder/op_book.h"
@@ -13,9 +16,27 @@
 
 namespace stowage::tracer {
 
+/// CLOCK_MONOTONIC and CLOCK_REALTIME at one moment, in ns.
+struct ClockOrigin {
+  static ClockOrigin now();
+  /// A time of CLOCK_MONOTONIC by the trace's clock, which began here.
+  [[nodiscard]] std::uint64_t since(std::uint64_t moment_ns) const {
+    return moment_ns > steady_ns ? moment_ns - steady_ns : 0;
+  }
+  std::uint64_t steady_ns = 0;
+  std::uint64_t realtime_ns = 0;
+};
+
+/// What set_activities() was given.
+struct RecordedActivities {
+  std::vector<Activity> rows;
+  std::vector<std::string> names;
+  ActivityLosses losses;
+};
+
 struct Recorder::State {
   State(TraceInfo trace_info, RecorderOptions recorder_options)
-      : info(std::move(trace_info)), options(recorder_options) {}
+      : info(std::move(trace_info)), options(recorder_options), origin(ClockOrigin::now()) {}
 
   Tick take_tick() { return Tick(next_tick++); }
   [[nodiscard]] std::uint64_t stored() const {
@@ -36,10 +57,12 @@ struct Recorder::State {
   mutable std::mutex mutex;
   const TraceInfo info;
   const RecorderOptions options;
+  const ClockOrigin origin;
   std::uint64_t next_tick = 0;
   BufferBook buffers;
   OpBook ops;
-  Log<Mark> marks;
+  Log<Mark> marks;  // at_ns is of CLOCK_MONOTONIC
+  RecordedActivities activities;
   std::deque<Segment> segments;  // closed ones, oldest first, all of whose events are kept
   Segment current;
   std::uint32_t period = 0;  // marks a steady window holds; 0 when not steady

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tracer/recorder/op_medians.h"
 #include "tracer/recorder/recorder_state.h"
 
 namespace stowage::tracer {
@@ -12,16 +13,19 @@ constexpr std::uint32_t kUnused = std::numeric_limits<std::uint32_t>::max();
 
 class Snapshot {
  public:
-  Snapshot(const BufferBook& buffers, const OpBook& ops, const Segment& from)
-      : buffers_(buffers), ops_(ops), from_(from), name_of_(ops.names().size(), kUnused) {}
+  Snapshot(const BufferBook& buffers, const OpBook& ops, const Segment& from, const ClockOrigin& origin)
+      : buffers_(buffers), ops_(ops), from_(from), origin_(origin), name_of_(ops.names().size(), kUnused) {}
 
-  Trace take(const Log<Mark>& marks) && {
+  Trace take(const Log<Mark>& marks, const RecordedActivities& activities) && {
+    trace_.clock_realtime_ns = origin_.realtime_ns;
     add_preexisting();
     for (std::uint64_t i = from_.first_buffer; i < buffers_.log().end(); ++i) add_buffer(buffers_.log()[i]);
-    for (std::uint64_t i = from_.first_op; i < ops_.log().end(); ++i) add_op(ops_.log()[i]);
-    for (std::uint64_t i = std::max(from_.first_mark, marks.begin()); i < marks.end(); ++i) {
-      trace_.marks.push_back({rebase(marks[i].tick), marks[i].source});
-    }
+    for (std::uint64_t i = from_.first_op; i < ops_.log().end(); ++i) add_op(i);
+    const std::uint64_t first_mark = std::max(from_.first_mark, marks.begin());
+    for (std::uint64_t i = first_mark; i < marks.end(); ++i)
+      trace_.marks.push_back({rebase(marks[i].tick), marks[i].source, origin_.since(marks[i].at_ns)});
+    const bool begins_with_mark = first_mark < marks.end() && marks[first_mark].tick == from_.begin;
+    add_activities(activities, begins_with_mark ? marks[first_mark].at_ns : 0);
     return std::move(trace_);
   }
 
@@ -72,19 +76,38 @@ class Snapshot {
     }
   }
 
-  void add_op(Op op) {
+  void add_op(std::uint64_t number) {
+    Op op = ops_.log()[number];
     const bool ended = op.end != kNever;
     const std::uint64_t first = ops_.first_value(op);
     op.name = ended ? add_name(op.name) : add_unnamed();
     op.parent = rebase(op.parent);
     op.begin = rebase(op.begin);
     op.end = rebase(op.end);
+    op.begin_ns = origin_.since(op.begin_ns);
+    op.end_ns = origin_.since(op.end_ns);
+    if (ops_.knows_device()) trace_.on_device.push_back(ops_.on_device(number));
     op.first_value = static_cast<std::uint32_t>(trace_.values.size());
     for (std::uint64_t i = 0; i < std::uint64_t{op.input_count} + op.output_count; ++i) {
       const OpBook::StoredValue& value = ops_.values()[first + i];
       trace_.values.push_back({rebase_key(value.key), value.version});
     }
     trace_.ops.push_back(op);
+  }
+
+  // Those that began after `from_ns`, when the first window did.
+  void add_activities(const RecordedActivities& recorded, std::uint64_t from_ns) {
+    std::vector<std::uint32_t> name_of(recorded.names.size(), kUnused);
+    for (Activity activity : recorded.rows) {
+      if (activity.begin_ns < from_ns) continue;
+      std::uint32_t& name = name_of[activity.name];
+      if (name == kUnused) name = append_name(recorded.names[activity.name]);
+      activity.name = name;
+      activity.op = rebase(activity.op);
+      activity.begin_ns = origin_.since(activity.begin_ns);
+      trace_.activities.push_back(activity);
+    }
+    trace_.losses = recorded.losses;
   }
 
   std::uint32_t add_name(std::uint32_t recorded) {
@@ -106,6 +129,7 @@ class Snapshot {
   const BufferBook& buffers_;
   const OpBook& ops_;
   const Segment& from_;
+  const ClockOrigin& origin_;
   Trace trace_;
   std::unordered_map<std::uint64_t, BufferId> preexisting_;
   std::vector<std::uint32_t> name_of_;  // recorded name -> name in the trace
@@ -127,7 +151,7 @@ Trace Recorder::snapshot(Extent extent) const {
   const std::size_t count = state.segments.size();
   const std::size_t first = state.first_window(extent);
   const Segment& from = count == 0 ? state.current : state.segments[first];
-  Trace trace = Snapshot(state.buffers, state.ops, from).take(state.marks);
+  Trace trace = Snapshot(state.buffers, state.ops, from, state.origin).take(state.marks, state.activities);
   trace.info = state.info;
   trace.end = Tick(state.next_tick - from.begin.value());
   trace.dropped = state.current.dropped;
@@ -140,6 +164,7 @@ Trace Recorder::snapshot(Extent extent) const {
     const Segment& half = state.segments[count - state.period];
     trace.steady =
         SteadyWindow{rebased(previous.begin), rebased(half.begin), rebased(state.segments.back().end)};
+    take_medians(trace, state.period);
   }
   return trace;
 }

@@ -1,15 +1,15 @@
 // What the recompute runtime does with memory, byte for byte, without a job: evictions, what they hold, what
 // a restore runs again, what comes back with it and how much is held meanwhile.
 //
-// The rules and the states are those of core/residency_contract.h, which the runtime keeps too. Thread
-// safety: none.
+// The rules and the states are those of core/runtime/residency_contract.h, which the runtime keeps too.
+// Thread safety: none.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
 
-#include "core/residency_contract.h"
+#include "core/runtime/residency_contract.h"
 #include "planner/schedule/model/op_graph.h"
 
 namespace stowage::planner::schedule {

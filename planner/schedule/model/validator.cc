@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/residency_contract.h"
+#include "core/runtime/residency_contract.h"
 #include "planner/schedule/model/log_contents.h"
 
 namespace stowage::planner::schedule {

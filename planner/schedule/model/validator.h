@@ -1,7 +1,7 @@
 // An independent check of a schedule: goes through the log event by event and does what the runtime would do.
 //
-// The rules are those of core/residency_contract.h. It shares no code with the scheduler's model, works on
-// the log itself and favours plainness over speed. Thread safety: pure.
+// The rules are those of core/runtime/residency_contract.h. It shares no code with the scheduler's model,
+// works on the log itself and favours plainness over speed. Thread safety: pure.
 #pragma once
 
 #include <cstdint>

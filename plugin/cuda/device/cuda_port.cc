@@ -1,6 +1,5 @@
 #include "plugin/cuda/device/cuda_port.h"
 
-#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
@@ -15,11 +14,11 @@
 #include "allocator/cuda/cuda_vmm_backend.h"
 #include "plugin/cuda/device/arena_directory.h"
 #include "plugin/cuda/device/cuda_device.h"
+#include "plugin/cuda/device/device_clock.h"
 #include "plugin/cuda/device/memory_history.h"
 #include "plugin/cuda/upstream/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "session/settings/notice.h"
-#include "tracer/clocks/event_clock.h"
 #include "tracer/observers/factory_ops.h"
 
 namespace stowage::plugin {
@@ -213,8 +212,7 @@ void CudaPort::on_block(session::BlockEvent event, void* address, Bytes bytes, S
 }
 
 std::shared_ptr<tracer::OpClock> CudaPort::make_op_clock() {
-  return std::make_shared<tracer::EventClock>(c10::Device(c10::kCUDA, index_),
-                                              c10::impl::getDeviceGuardImpl(c10::kCUDA));
+  return make_device_clock(index_, pools_, settings_);
 }
 
 StreamId CudaPort::current_stream() {

@@ -25,6 +25,7 @@ bool captures_now(cudaStream_t stream) {
 void OpenPools::open(c10::MempoolId_t pool, Filter filter, cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   const bool is_capture = is_of_graph(filter);
+  if (is_capture) captured_.store(true, std::memory_order_relaxed);
   pools_.push_back({pool, std::move(filter), stream, std::this_thread::get_id(), is_capture, false});
   open_.store(pools_.size(), std::memory_order_release);
 }
@@ -42,7 +43,10 @@ bool OpenPools::close(c10::MempoolId_t pool) {
 // The thread that begins a capture calls nothing else between opening its pool and capturing.
 bool OpenPools::is_over(Pool& pool) {
   if (!pool.is_capture) return false;
-  if (captures_now(pool.stream)) return pool.seen = true, false;
+  if (captures_now(pool.stream)) {
+    pool.seen = true;
+    return false;
+  }
   return pool.seen || pool.thread == std::this_thread::get_id();
 }
 

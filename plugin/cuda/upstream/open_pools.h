@@ -36,6 +36,8 @@ class OpenPools {
   [[nodiscard]] bool take(cudaStream_t stream);
   /// A graph is captured on this device, or about to be.
   [[nodiscard]] bool capturing();
+  /// A graph was ever captured on this device.
+  [[nodiscard]] bool has_captured() const noexcept { return captured_.load(std::memory_order_relaxed); }
 
  private:
   struct Pool {
@@ -49,6 +51,7 @@ class OpenPools {
   static bool is_over(Pool& pool);
 
   std::atomic<std::size_t> open_{0};
+  std::atomic<bool> captured_{false};
   std::mutex mutex_;
   std::vector<Pool> pools_;
 };

@@ -9,7 +9,7 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
-#include "core/free_space.h"
+#include "core/runtime/free_space.h"
 #include "core/units.h"
 
 namespace stowage::plugin {

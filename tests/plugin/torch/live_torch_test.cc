@@ -55,13 +55,14 @@ TEST(LiveTorch, IsLeftAloneOnceNoSessionListens) {
 // A device whose clock tells durations later, and on which everything runs on stream 3.
 struct StreamPort : session::FakePort {
   struct Clock final : tracer::OpClock {
-    std::uint64_t start() override { return 0; }
-    std::uint64_t stop(std::uint64_t, OpId op) override {
-      ended.push_back(op);
-      return 0;
-    }
-    void resolve(const std::function<void(OpId, std::uint64_t)>& deliver) override {
-      for (const OpId op : std::exchange(ended, {})) deliver(op, 17);
+    [[nodiscard]] std::uint32_t iterations() const override { return 3; }
+    tracer::StartedOp start() override { return {}; }
+    void stop(const tracer::StartedOp&, OpId op) override { ended.push_back(op); }
+    tracer::ClockReading read(bool may_wait) override {
+      tracer::ClockReading reading;
+      if (!may_wait) return reading;
+      for (const OpId op : std::exchange(ended, {})) reading.ops.push_back({op, 17, TimeSource::kEvents, {}});
+      return reading;
     }
     std::vector<OpId> ended;
   };
@@ -72,14 +73,15 @@ struct StreamPort : session::FakePort {
 TEST(LiveTorch, TakesAnOpsStreamAndDurationFromTheDevicesPort) {
   StreamPort port;
   const auto recorder = std::make_shared<tracer::Recorder>(TraceInfo());
-  live_torch().observe_ops(recorder, Device{}, port);
+  EXPECT_EQ(live_torch().observe_ops(recorder, Device{}, port), 3u);
   const at::Tensor ones = at::ones({4});
-  live_torch().unobserve_ops(Device{});
-  live_torch().complete_ops(*recorder, Device{});
+  live_torch().finish_ops(*recorder, Device{});
   const Trace trace = recorder->snapshot(tracer::Extent::kAll);
   ASSERT_FALSE(trace.ops.empty());
   EXPECT_EQ(trace.ops[0].stream, StreamId(3));
   EXPECT_EQ(trace.ops[0].duration_ns, 17u);
+  EXPECT_EQ(trace.ops[0].timed_by, TimeSource::kEvents);
+  EXPECT_GT(trace.ops[0].end_ns, trace.ops[0].begin_ns);
 }
 
 }  // namespace
