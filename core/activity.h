@@ -20,6 +20,8 @@ enum class TimeSource : std::uint8_t {
   kModel = 4,  ///< nothing: estimated from the sizes of the op's tensors
 };
 inline constexpr TimeSource kLastTimeSource = TimeSource::kModel;
+/// In one word, such as "cupti".
+const char* to_string(TimeSource source);
 
 /// What a device measured of one op beside its time; the ops that it calls are included.
 struct OpOnDevice {
@@ -40,6 +42,8 @@ enum class ActivityKind : std::uint8_t {
   kOverhead = 6,  ///< the recording itself
 };
 inline constexpr ActivityKind kLastActivityKind = ActivityKind::kOverhead;
+/// In one word, such as "kernel".
+const char* to_string(ActivityKind kind);
 
 struct Activity {
   ActivityKind kind = ActivityKind::kKernel;

@@ -1,11 +1,23 @@
 #include "core/trace.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/support/mix.h"
 
 namespace stowage {
+
+const char* to_string(TimeSource source) {
+  static constexpr std::array kWords{"none", "host", "events", "cupti", "model"};
+  return kWords.at(static_cast<std::size_t>(source));
+}
+
+const char* to_string(ActivityKind kind) {
+  static constexpr std::array kWords{"kernel", "copy", "fill", "call", "wait", "memory", "overhead"};
+  return kWords.at(static_cast<std::size_t>(kind));
+}
+
 namespace {
 
 std::uint64_t mixed_in(std::uint64_t hash, std::uint64_t word) { return mix(hash + kGoldenGamma + word); }

@@ -1,6 +1,7 @@
 // stowage-replay: plans a recorded trace, follows the plan, and compares it with PyTorch's own allocator.
-// Needs no GPU. With `place` as its first word it is `stowage place` (place_command.h). Exit status: 0 done;
-// 1 an error, told in one line on standard error, as all of `stowage` does.
+// Needs no GPU. With `place` or `timeline` as its first word it is that command of `stowage`
+// (place_command.h, timeline_command.h). Exit status: 0 done; 1 an error, told in one line on standard error,
+// as all of `stowage` does.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "replay/place_command.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
+#include "replay/timeline_command.h"
 
 namespace {
 
@@ -55,7 +57,9 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "place") return replay::place_command(argc - 1, argv + 1);
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "place") return replay::place_command(argc - 1, argv + 1);
+  if (command == "timeline") return replay::timeline_command(argc - 1, argv + 1);
   CLI::App app{"Plans a recorded trace and replays it against PyTorch's own allocator; no GPU is needed."};
   Arguments arguments;
   app.add_option("trace", arguments.trace, "a .stowtrace file")->required();

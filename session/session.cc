@@ -109,6 +109,11 @@ void Session::State::act_on(const SessionVerdict& verdict) {
 }
 
 void Session::State::transition(SessionState to, const std::string& why) {
+  change(to, why);
+  facts.note_phase(to_string(state.load(std::memory_order_relaxed)));
+}
+
+void Session::State::change(SessionState to, const std::string& why) {
   switch (to) {
     case SessionState::kRecording:
       return record_again(why);

@@ -7,6 +7,7 @@ namespace stowage::session {
 Session::Session(DevicePort& port, TorchPort& torch, const Settings& settings,
                  std::unique_ptr<PlanSource> plans)
     : state_(std::make_unique<State>(hot_, port, torch, settings, std::move(plans))) {
+  state_->facts.note_phase(to_string(SessionState::kRecording));
   state_->start_recording();
   state_->budget.begin(/*last_call=*/false);
   add_session(this);
@@ -31,6 +32,7 @@ void Session::stop() {
   if (hot_.forked.load(std::memory_order_relaxed)) return;
   state.conductor.lock();
   if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
+  state.facts.note_phase(to_string(state.state.load()));
   state.conductor.unlock();
 }
 

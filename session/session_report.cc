@@ -1,5 +1,7 @@
 // A session's figures, and its report (keys in docs/report.md).
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "core/format/trace_file.h"
@@ -45,6 +47,28 @@ void add_counts(Json& json, const allocator::ServeCounts& counts) {
   json["misses"] = {
       {"unexpected", counts.misses[0]}, {"slot_in_use", counts.misses[1]}, {"beyond_plan", counts.misses[2]}};
   json["last_iteration_misses"] = counts.last_iteration_misses;
+}
+
+Json losses_json(const ActivityLosses& lost) {
+  return {{"dropped", lost.dropped},           {"refused_buffers", lost.refused_buffers},
+          {"lost_buffers", lost.lost_buffers}, {"unknown", lost.unknown},
+          {"unfinished", lost.unfinished},     {"untimed", lost.untimed},
+          {"uncorrelated", lost.uncorrelated}, {"unattributed", lost.unattributed},
+          {"missing_work", lost.missing_work}, {"beyond_limit", lost.beyond_limit}};
+}
+
+// Ops that call others are left out: their time is that of the ops inside.
+void add_op_times(Json& json, const Trace& trace) {
+  std::array<std::uint64_t, static_cast<std::size_t>(kLastTimeSource) + 1> ops{};
+  for (const Op& op : trace.ops)
+    if ((op.flags & kOpComposite) == 0) ++ops[static_cast<std::size_t>(op.timed_by)];
+  Json by;
+  for (std::size_t source = 0; source < ops.size(); ++source)
+    if (ops[source] > 0) by[to_string(static_cast<TimeSource>(source))] = ops[source];
+  if (by.empty()) return;
+  json["op_times"] = by;
+  if (!trace.activities.empty() || trace.losses != ActivityLosses{})
+    json["activity_losses"] = losses_json(trace.losses);
 }
 
 Json schedule_json(const ScheduleFacts& facts) {
@@ -143,6 +167,7 @@ std::string Session::report_json() const {
   add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
   json["upstream_allocated_bytes"] = use.allocated.value();
   json["upstream_reserved_bytes"] = use.reserved.value();
+  if (facts.trace) add_op_times(json, *facts.trace);
   if (!budget.setting.empty()) json["budget"] = budget_json(budget);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -150,9 +175,9 @@ std::string Session::report_json() const {
 Status Session::save_trace(const std::string& path) const {
   const State& state = *state_;
   if (const std::shared_ptr<const Trace> trace = state.facts.trace())
-    return stowage::save_trace(*trace, path);
+    return stowage::save_trace(state.facts.with_phases(*trace), path);
   if (tracer::Recorder* recorder = state.hot.recorder.load())
-    return stowage::save_trace(recorder->snapshot(), path);
+    return stowage::save_trace(state.facts.with_phases(recorder->snapshot()), path);
   return Error{ErrorCode::kNotFound,
                "nothing was recorded yet; enable Stowage and run some iterations first"};
 }

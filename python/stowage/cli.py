@@ -223,6 +223,7 @@ def _parser() -> argparse.ArgumentParser:
     add("doctor", doctor, "say what is installed, what is found and what is missing")
     commands.add_parser("replay", help="replay a recorded trace offline")
     commands.add_parser("place", help="place the buffers of a CSV file in as little memory as possible")
+    commands.add_parser("timeline", help="write a recorded trace as a timeline for Perfetto or Chrome")
     return parser
 
 
@@ -232,7 +233,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if arguments[:1] == ["replay"]:  # all options are the program's, --help too
             return _replay(arguments[1:])
-        if arguments[:1] == ["place"]:
+        if arguments[:1] in (["place"], ["timeline"]):
             return _replay(arguments, "stowage")
         options = _parser().parse_args(arguments)
         command = f"stowage {options.command}"

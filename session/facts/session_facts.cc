@@ -1,6 +1,8 @@
 #include "session/facts/session_facts.h"
 
 #include <algorithm>
+#include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace stowage::session {
@@ -53,6 +55,27 @@ Bytes SessionFacts::need(Bytes live_seen, Bytes lasting) {
   facts_.peak_live_seen = std::max(facts_.peak_live_seen, live_seen);
   return std::max({facts_.reserved_before - facts_.recording_excess + lasting, facts_.peak_live_before,
                    facts_.peak_live_seen});
+}
+
+void SessionFacts::note_phase(const char* name) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  const std::lock_guard lock(mutex_);
+  if (!facts_.phases.empty() && std::string_view(facts_.phases.back().name) == name) return;
+  facts_.phases.push_back({name, static_cast<std::uint64_t>(now_ns)});
+}
+
+Trace SessionFacts::with_phases(const Trace& trace) const {
+  Trace copy = trace;
+  const std::lock_guard lock(mutex_);
+  for (const Facts::Since& phase : facts_.phases) {
+    const std::uint64_t begin_ns = phase.realtime_ns - std::min(phase.realtime_ns, trace.clock_realtime_ns);
+    // The system's clock may have been set back meanwhile.
+    const std::uint64_t before_ns = copy.phases.empty() ? 0 : copy.phases.back().begin_ns;
+    copy.phases.push_back({static_cast<std::uint32_t>(copy.names.size()), std::max(begin_ns, before_ns)});
+    copy.names.emplace_back(phase.name);
+  }
+  return copy;
 }
 
 void SessionFacts::keep_trace(std::shared_ptr<const Trace> trace) {

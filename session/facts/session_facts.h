@@ -29,6 +29,11 @@ struct Facts {
   std::vector<Plan> plans;    ///< in use, without their entries
   std::vector<std::size_t> plan_entries;  ///< how many each has
   std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
+  struct Since {
+    const char* name;           ///< of a state; lives as long as the process
+    std::uint64_t realtime_ns;  ///< CLOCK_REALTIME
+  };
+  std::vector<Since> phases;  ///< the session's states so far, in order
 };
 
 class SessionFacts {
@@ -57,6 +62,10 @@ class SessionFacts {
   /// A plan is in use: in addition to the others or, if it is the `first`, instead of them.
   void add_plan(const Plan& plan, bool first);
   void forget_plans();
+  /// The session is in the state called `name` from now on; a state that it is in already changes nothing.
+  void note_phase(const char* name);
+  /// A copy of `trace` with the phases so far.
+  [[nodiscard]] Trace with_phases(const Trace& trace) const;
   /// The job left its plans. Returns how many times so far.
   std::uint64_t count_replan();
 

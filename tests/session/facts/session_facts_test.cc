@@ -82,5 +82,36 @@ TEST(SessionFacts, PlansAreKeptInOutline) {
   EXPECT_EQ(facts.count_replan(), 2u);
 }
 
+std::vector<std::string> names_of(const Trace& trace) {
+  std::vector<std::string> names;
+  for (const Phase& phase : trace.phases) names.push_back(trace.names[phase.name]);
+  return names;
+}
+
+TEST(Phases, AreInOrderAndEachOnce) {
+  SessionFacts facts;
+  for (const char* const name : {"recording", "recording", "planning", "planned", "recording"})
+    facts.note_phase(name);
+  Trace recorded;
+  recorded.names = {"aten::mm"};
+  recorded.clock_realtime_ns = facts.all().phases.front().realtime_ns;
+  const Trace trace = facts.with_phases(recorded);
+  EXPECT_EQ(names_of(trace), (std::vector<std::string>{"recording", "planning", "planned", "recording"}));
+  EXPECT_EQ(trace.names.front(), "aten::mm");
+  EXPECT_EQ(trace.phases.front().begin_ns, 0u);
+  EXPECT_TRUE(trace.validate().ok());
+}
+
+TEST(Phases, OneFromBeforeTheTraceBeganBeginsWithIt) {
+  SessionFacts facts;
+  facts.note_phase("recording");
+  Trace later;
+  later.clock_realtime_ns = facts.all().phases.front().realtime_ns + 1'000'000'000;
+  facts.note_phase("planning");
+  const Trace trace = facts.with_phases(later);
+  EXPECT_EQ(trace.phases[0].begin_ns, 0u);
+  EXPECT_TRUE(trace.validate().ok());
+}
+
 }  // namespace
 }  // namespace stowage::session
