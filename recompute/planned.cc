@@ -1,6 +1,7 @@
 #include "recompute/planned.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "recompute/machine/machine.h"
 #include "recompute/threads/thread_state.h"
@@ -12,10 +13,10 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 }  // namespace
 
-void Planned::record_next() {
+std::uint32_t Planned::record_next(std::unique_ptr<OpTimer> timer) {
   Machine& all = machine();
   const Lock lock(all.mutex);
-  all.steps.record_next();
+  return all.steps.record_next(std::move(timer));
 }
 
 std::optional<Result<StepLog>> Planned::take_log() {

@@ -13,19 +13,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "core/result.h"
 #include "core/runtime/runtime_counters.h"
 #include "core/step_log.h"
+#include "recompute/schedule/op_timer.h"
 
 namespace stowage::recompute {
 
 class Planned {
  public:
-  /// Logs the iteration that begins with the next Runtime::end_iteration().
-  static void record_next();
-  /// The log of the latest recorded iteration, once. Error: kUnplannable if it cannot be planned from.
+  /// Logs the iteration that begins with the next Runtime::end_iteration(); with a `timer`, as many as that
+  /// wants, for ops' times on their device. Returns how many that will be.
+  static std::uint32_t record_next(std::unique_ptr<OpTimer> timer = nullptr);
+  /// The log of the last of them, once. Error: kUnplannable if it cannot be planned from.
   static std::optional<Result<StepLog>> take_log();
 
   /// Follows `schedule` from the next iteration on. Error: kInvalidPlan if its actions are out of order.

@@ -30,7 +30,7 @@ struct SessionParts {
         info(device_port.describe()),
         hot(hot_path),
         budget(chosen.budget, device_port.ledger(), torch, info.device, info.device_memory,
-               std::chrono::milliseconds(chosen.plan_wait_ms)),
+               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port),
         recording(hot.recorder, port, torch, info, settings),
         plans(settings, info, std::move(source)) {}
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/torch/step_timer.h"
 #include "recompute/demand.h"
 #include "recompute/planned.h"
 #include "recompute/recompute.h"
@@ -130,7 +131,12 @@ RuntimeCounters LiveTorch::counters() const { return Runtime::counters(); }
 std::optional<std::int64_t> LiveTorch::bytes_away() const { return recompute::bytes_away(); }
 std::uint64_t LiveTorch::threads_in_iterations() const { return recompute::threads_in_iterations(); }
 
-void LiveTorch::record_next() { Planned::record_next(); }
+std::uint32_t LiveTorch::record_next(session::DevicePort* port) {
+  std::shared_ptr<tracer::OpClock> clock = port != nullptr ? port->make_op_clock() : nullptr;
+  if (!clock) return Planned::record_next();
+  return Planned::record_next(std::make_unique<StepTimer>(std::move(clock), *port));
+}
+
 std::optional<Result<StepLog>> LiveTorch::take_log() { return Planned::take_log(); }
 Status LiveTorch::follow(const Schedule& schedule) { return Planned::follow(schedule); }
 void LiveTorch::leave() { Planned::leave(); }

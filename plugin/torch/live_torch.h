@@ -50,7 +50,7 @@ class LiveTorch final : public session::TorchPort {
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override;
   [[nodiscard]] std::uint64_t threads_in_iterations() const override;
 
-  void record_next() override;
+  std::uint32_t record_next(session::DevicePort* port) override;
   std::optional<Result<StepLog>> take_log() override;
   Status follow(const Schedule& schedule) override;
   void leave() override;

@@ -66,6 +66,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
   begun_ = true;
   count_running(1);
   thread_.op_bytes = 0;
+  machine_.steps.start_timing(step_);
   started_ns_ = now_ns();
 }
 
@@ -175,6 +176,7 @@ void OpCall::end(c10::ArrayRef<c10::IValue> results) {
 
 void OpCall::finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns) {
   ended_ = true;
+  machine_.steps.stop_timing(step_);
   count_running(-1);
   thread_.op_bytes = 0;
   const bool own = below_ != Below::kOps && traits_.trusted;  // else its time is that of the ops it called
@@ -192,7 +194,9 @@ void OpCall::finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns) {
   renew_written();
   if (machine_.steps.on()) {
     const std::uint64_t costs_ns = recipe_ ? recipe_->signature->cost_ns() : took_ns;
-    machine_.steps.end_op(step_, costs_ns, {made_.data(), made_.size()});
+    const bool modelled = recipe_ && recipe_->signature->cuda;
+    machine_.steps.end_op(step_, costs_ns, modelled ? TimeSource::kModel : TimeSource::kHost,
+                          {made_.data(), made_.size()});
   }
   if (hidden_ && below_ != Below::kOps) {
     for (const Use& use : uses_) use.record->pinned = true;

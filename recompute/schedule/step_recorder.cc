@@ -82,7 +82,8 @@ void StepRecorder::note_workspace(Call& call, std::uint64_t made_bytes) {
   if (more > 0) call.op.workspace = round_up(Bytes(static_cast<std::uint64_t>(more)));
 }
 
-void StepRecorder::end_op(std::uint32_t op, std::uint64_t took_ns, std::span<StorageRecord* const> made) {
+void StepRecorder::end_op(std::uint32_t op, std::uint64_t took_ns, TimeSource source,
+                          std::span<StorageRecord* const> made) {
   Call& call = calls_[op];
   std::erase(running_, op);
   tick_ += kTick;
@@ -105,6 +106,7 @@ void StepRecorder::end_op(std::uint32_t op, std::uint64_t took_ns, std::span<Sto
         {input.tracked, ++tracked.version, recipe ? ValueRole::kMade : ValueRole::kMadeForGood});
   }
   call.op.duration_ns = took_ns;
+  call.op.timed_by = source;
   note_workspace(call, made_bytes);
   notice_deaths();
   call.op.end = Tick(tick_ += kTick);

@@ -36,7 +36,8 @@ class StepRecorder {
                          std::span<const Argument> arguments);
   /// It ended: `made` are new, and the arguments that it writes have a new value. Requires: begin_op gave
   /// `op`.
-  void end_op(std::uint32_t op, std::uint64_t took_ns, std::span<StorageRecord* const> made);
+  void end_op(std::uint32_t op, std::uint64_t took_ns, TimeSource source,
+              std::span<StorageRecord* const> made);
   /// An op that ran across its end: this iteration is no good.
   void fail() { failed_ = true; }
 

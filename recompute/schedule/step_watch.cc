@@ -22,18 +22,21 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
   call.op = recorder_->begin_op(traits.name, call.shape, flags, arguments);
 }
 
-void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made) {
+void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, TimeSource source,
+                       std::span<StorageRecord* const> made) {
   for (const StorageRecord* const record : made) follower_.made(*record);
   if (recorder_ == nullptr) return;
   if (call.recorder == recorder_.get()) {
-    recorder_->end_op(call.op, costs_ns, made);
+    recorder_->end_op(call.op, costs_ns, source, made);
   } else {
     recorder_->fail();  // it began in another iteration
   }
 }
 
 void StepWatch::fail_op(const Call& call) {
-  if (call.recorder != nullptr && call.recorder == recorder_.get()) recorder_->end_op(call.op, 0, {});
+  if (call.recorder == nullptr || call.recorder != recorder_.get()) return;
+  stop_timing(call);
+  recorder_->end_op(call.op, 0, TimeSource::kNone, {});
 }
 
 std::optional<Result<StepLog>> StepWatch::take_log() {
@@ -43,11 +46,8 @@ std::optional<Result<StepLog>> StepWatch::take_log() {
 }
 
 void StepWatch::end_iteration() {
-  if (recorder_ != nullptr) {
-    log_.emplace(recorder_->finish());
-    recorder_.reset();
-  }
-  if (!wanted_ && !follower_.follows()) return;
+  if (recorder_ != nullptr) finish_log();
+  if (times_ == nullptr && wanted_ == nullptr && !follower_.follows()) return;
   try {
     const Deeper may_fail(this_thread().may_fail);
     residency_.restore_all();
@@ -55,16 +55,39 @@ void StepWatch::end_iteration() {
   }
 }
 
+std::uint32_t StepWatch::record_next(std::unique_ptr<OpTimer> timer) {
+  recorder_.reset();
+  times_.reset();
+  log_.reset();
+  wanted_ = std::make_unique<StepTimes>(std::move(timer));
+  return wanted_->iterations();
+}
+
+// A log that is no good ends the recording; the caller records again.
+void StepWatch::finish_log() {
+  Result<StepLog> log = recorder_->finish();
+  recorder_.reset();
+  if (log) times_->end_iteration(*log);
+  if (log && times_->wants_more()) return;
+  if (log) times_->put_into(*log);
+  times_.reset();
+  log_.emplace(std::move(log));
+}
+
 void StepWatch::stop() {
   recorder_.reset();
+  times_.reset();
+  wanted_.reset();
   log_.reset();
-  wanted_ = false;
   follower_.leave();
 }
 
 void StepWatch::begin_iteration() {
-  if (wanted_) recorder_ = std::make_unique<StepRecorder>(meter);
-  wanted_ = false;
+  if (wanted_ != nullptr) times_ = std::move(wanted_);
+  if (times_ != nullptr) {
+    times_->begin_iteration();
+    recorder_ = std::make_unique<StepRecorder>(meter);
+  }
   follower_.next_iteration();
 }
 

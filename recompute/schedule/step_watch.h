@@ -15,6 +15,7 @@
 #include "recompute/schedule/follower.h"
 #include "recompute/schedule/memory_meter.h"
 #include "recompute/schedule/step_recorder.h"
+#include "recompute/schedule/step_times.h"
 
 namespace stowage::recompute {
 
@@ -32,18 +33,29 @@ class StepWatch {
     std::uint64_t shape = 0;                 ///< CallHash::shape()
     const StepRecorder* recorder = nullptr;  ///< that knows it as `op`
     std::uint32_t op = 0;
+    TimedOp timed;
   };
   /// An op is about to look at its arguments. Throws what recomputation throws.
   Call before_op(const CallHash& hash);
   [[nodiscard]] bool records() const { return recorder_ != nullptr; }
   void begin_op(Call& call, const OpTraits& traits, std::span<const StepRecorder::Argument> arguments);
-  /// `costs_ns`: what such a call takes, the same in every run where that is known.
-  void end_op(const Call& call, std::uint64_t costs_ns, std::span<StorageRecord* const> made);
+  /// The op runs from now on: the recorded one's time begins.
+  void start_timing(Call& call) {
+    if (call.recorder != nullptr && call.recorder == recorder_.get()) call.timed = times_->start();
+  }
+  /// The op has run.
+  void stop_timing(const Call& call) {
+    if (call.recorder != nullptr && times_ != nullptr) times_->stop(call.timed, call.op);
+  }
+  /// `costs_ns`: what such a call takes by `source`, the same in every run where that is known.
+  void end_op(const Call& call, std::uint64_t costs_ns, TimeSource source,
+              std::span<StorageRecord* const> made);
   /// It threw; some jobs mean to (torch.utils.checkpoint stops its recomputation that way).
   void fail_op(const Call& call);
 
-  /// The next iteration is written down.
-  void record_next() { wanted_ = true; }
+  /// The next iteration is written down: or as many as `timer`, which may be null, wants.
+  /// What was being written down is dropped. Returns how many iterations that will be.
+  std::uint32_t record_next(std::unique_ptr<OpTimer> timer);
   std::optional<Result<StepLog>> take_log();
   Follower& follower() { return follower_; }
 
@@ -60,9 +72,12 @@ class StepWatch {
  private:
   Residency& residency_;
   Follower follower_;
+  void finish_log();
+
   std::unique_ptr<StepRecorder> recorder_;
+  std::unique_ptr<StepTimes> times_;   ///< of the iterations that are being written down
+  std::unique_ptr<StepTimes> wanted_;  ///< from the next iteration on
   std::optional<Result<StepLog>> log_;
-  bool wanted_ = false;
 };
 
 }  // namespace stowage::recompute

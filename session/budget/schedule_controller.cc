@@ -77,13 +77,14 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
 void ScheduleController::watch(const RuntimeCounters& counts) {
   if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
-  torch_.record_next();
+  to_log_ = torch_.record_next(port_);
   asked_now_ = true;
   state_.change(State::kRecording, "iterations evict");
 }
 
 void ScheduleController::take_log(Bytes limit) {
   std::optional<Result<StepLog>> log = torch_.take_log();
+  if (--to_log_ > 0 && !log) return;  // further iterations make the times of its ops better
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));

@@ -43,11 +43,13 @@ struct ScheduleFacts {
 class ScheduleController {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
-  /// `wait`: how long to wait for a requested schedule.
-  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait) : torch_(torch), wait_(wait) {}
+  /// `wait`: how long to wait for a requested schedule. `port`: of the device whose ops are timed; null: they
+  /// have modelled times.
+  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, DevicePort* port = nullptr)
+      : torch_(torch), wait_(wait), port_(port) {}
   /// With another maker of schedules, for tests.
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
-      : torch_(torch), wait_(wait), scheduler_(std::move(maker)) {}
+      : torch_(torch), wait_(wait), port_(nullptr), scheduler_(std::move(maker)) {}
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
   void end_iteration(Bytes limit, std::uint64_t number);
@@ -81,6 +83,7 @@ class ScheduleController {
 
   TorchPort& torch_;
   const std::chrono::milliseconds wait_;
+  DevicePort* const port_;
   planner::schedule::BackgroundScheduler scheduler_;
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made from it
   Bytes budget_{0};                     ///< of the schedule that was asked for last
@@ -90,6 +93,7 @@ class ScheduleController {
   StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};
   std::uint64_t evicting_marks_ = 0;
   std::uint64_t logs_ = 0;             ///< requested
+  std::uint64_t to_log_ = 0;           ///< iterations until the one that was requested is there
   std::uint64_t tries_ = 0;            ///< schedules made again from this log
   std::uint64_t astray_ = 0;           ///< iterations in a row that differed
   std::uint64_t period_ = 1;           ///< marks per iteration: two optimizers make two

@@ -26,7 +26,7 @@ class NoTorch final : public TorchPort {
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override { return std::nullopt; }
   [[nodiscard]] std::uint64_t threads_in_iterations() const override { return 0; }
 
-  void record_next() override {}
+  std::uint32_t record_next(DevicePort*) override { return 1; }
   std::optional<Result<StepLog>> take_log() override { return std::nullopt; }
   Status follow(const Schedule&) override { return {}; }
   void leave() override {}

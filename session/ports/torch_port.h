@@ -73,7 +73,8 @@ class TorchPort {
   [[nodiscard]] virtual std::uint64_t threads_in_iterations() const = 0;
 
   // ---- the runtime follows schedules: as recompute/planned.h says
-  virtual void record_next() = 0;
+  /// `port`: of the device whose clock times the ops; null: none does. It outlives the recording.
+  virtual std::uint32_t record_next(DevicePort* port) = 0;
   virtual std::optional<Result<StepLog>> take_log() = 0;
   virtual Status follow(const Schedule& schedule) = 0;
   virtual void leave() = 0;

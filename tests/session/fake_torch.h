@@ -37,7 +37,14 @@ class FakeTorch final : public TorchPort {
   void end_rescue() override { users_.end(); }
 
   void end_iteration() override {
-    if (std::exchange(recording_, std::exchange(wanted_, false))) log_ = iteration;
+    const bool logged = recording_ && ++logged_ == iterations_logged;
+    if (logged) log_ = iteration;
+    if (std::exchange(wanted_, false)) {
+      recording_ = true;
+      logged_ = 0;
+    } else if (logged) {
+      recording_ = false;
+    }
   }
   bool make_room(Bytes, const Device&) override {
     ++rooms_asked;
@@ -53,9 +60,10 @@ class FakeTorch final : public TorchPort {
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override { return away; }
   [[nodiscard]] std::uint64_t threads_in_iterations() const override { return threads; }
 
-  void record_next() override {
+  std::uint32_t record_next(DevicePort*) override {
     ++recordings;
     wanted_ = true;
+    return iterations_logged;
   }
   std::optional<Result<StepLog>> take_log() override { return std::exchange(log_, std::nullopt); }
   Status follow(const Schedule&) override {
@@ -78,6 +86,7 @@ class FakeTorch final : public TorchPort {
   std::uint64_t threads = 1;
   std::atomic<int> searches_in_vain{-1};  ///< then one finds room; < 0: none ever does
   std::atomic<int> rooms_asked{0};
+  std::uint32_t iterations_logged = 1;
   int recordings = 0;                        ///< asked for
   std::optional<Result<StepLog>> iteration;  ///< the log of each that is written down
   bool follow_fails = false;
@@ -93,6 +102,7 @@ class FakeTorch final : public TorchPort {
   RuntimeUsers users_{[this] { return install(); }, [this] { installed = false; }};
   bool wanted_ = false;
   bool recording_ = false;
+  std::uint32_t logged_ = 0;
   std::optional<Result<StepLog>> log_;
 };
 
