@@ -11,10 +11,10 @@
 #include "core/format/plan_file.h"
 #include "core/format/trace_file.h"
 #include "planner/planner.h"
-#include "replay/place_command.h"
+#include "replay/place/place_command.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
-#include "replay/timeline_command.h"
+#include "replay/timeline/timeline_command.h"
 
 namespace {
 

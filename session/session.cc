@@ -108,23 +108,23 @@ void Session::State::act_on(const SessionVerdict& verdict) {
   if (verdict.releases_cache) port.release_upstream_cache();
 }
 
-void Session::State::transition(SessionState to, const std::string& why) {
-  change(to, why);
-  facts.note_phase(to_string(state.load(std::memory_order_relaxed)));
+void Session::State::enter(SessionState to, const std::string& why) {
+  state.change(to, why);
+  facts.note_phase(to_string(to));
 }
 
-void Session::State::change(SessionState to, const std::string& why) {
+void Session::State::transition(SessionState to, const std::string& why) {
   switch (to) {
     case SessionState::kRecording:
       return record_again(why);
     case SessionState::kPlanning:
       planning.begin();
       under_budget.prepare();
-      state.change(to, why);
+      enter(to, why);
       if (Status asked = planning.ask(); !asked) return fail(asked.error());
       return planning_mark();
     case SessionState::kPlanned:
-      return state.change(to, why);
+      return enter(to, why);
     case SessionState::kRescuing:
       return rescue(why);
     case SessionState::kOff:
@@ -145,7 +145,7 @@ void Session::State::record_again(const std::string& why) {
     under_budget.leave();
     if (!budget.on()) arena.give_back();
   }
-  state.change(SessionState::kRecording, why);
+  enter(SessionState::kRecording, why);
   start_recording();
 }
 
@@ -156,7 +156,7 @@ void Session::State::rescue(const std::string& why) {
   under_budget.rescue();
   evictions.restart();
   facts.give_reason(why);
-  state.change(SessionState::kRescuing, why.empty() ? "iterations evict" : why);
+  enter(SessionState::kRescuing, why.empty() ? "iterations evict" : why);
   note(1, "the budget is held by evicting and recomputing" + (why.empty() ? why : " (" + why + ")"));
 }
 
@@ -171,7 +171,7 @@ void Session::State::turn_off(const std::string& reason, bool loud) {
   if (loud && !std::exchange(warned, true)) warn(reason + "; the job goes on without a plan");
   facts.give_reason(reason);
   if (rescues) return transition(SessionState::kRescuing, reason);
-  state.change(SessionState::kOff, reason);
+  enter(SessionState::kOff, reason);
   if (!loud) return;
   try {
     arena.give_back();

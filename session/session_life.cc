@@ -32,7 +32,6 @@ void Session::stop() {
   if (hot_.forked.load(std::memory_order_relaxed)) return;
   state.conductor.lock();
   if (state.state.load() != SessionState::kOff) state.turn_off("stopped on request", false);
-  state.facts.note_phase(to_string(state.state.load()));
   state.conductor.unlock();
 }
 

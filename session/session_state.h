@@ -49,7 +49,7 @@ struct Session::State : SessionParts {
   void act_on(const SessionVerdict& verdict);
   /// The only way to another state, except stop(). Throws where docs/states.md has no arc.
   void transition(SessionState to, const std::string& why);
-  void change(SessionState to, const std::string& why);
+  void enter(SessionState to, const std::string& why);
   void record_again(const std::string& why);
   void rescue(const std::string& why);
   void turn_off(const std::string& reason, bool loud);

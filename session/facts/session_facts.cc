@@ -6,6 +6,14 @@
 #include <utility>
 
 namespace stowage::session {
+namespace {
+
+std::uint64_t realtime_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+}  // namespace
 
 Facts SessionFacts::all() const {
   const std::lock_guard lock(mutex_);
@@ -58,17 +66,16 @@ Bytes SessionFacts::need(Bytes live_seen, Bytes lasting) {
 }
 
 void SessionFacts::note_phase(const char* name) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
   const std::lock_guard lock(mutex_);
   if (!facts_.phases.empty() && std::string_view(facts_.phases.back().name) == name) return;
-  facts_.phases.push_back({name, static_cast<std::uint64_t>(now_ns)});
+  facts_.phases.push_back({name, realtime_ns()});
 }
 
 Trace SessionFacts::with_phases(const Trace& trace) const {
   Trace copy = trace;
-  const std::lock_guard lock(mutex_);
-  for (const Facts::Since& phase : facts_.phases) {
+  std::vector<Facts::Since> phases = all().phases;
+  phases.push_back({"trace written", realtime_ns()});
+  for (const Facts::Since& phase : phases) {
     const std::uint64_t begin_ns = phase.realtime_ns - std::min(phase.realtime_ns, trace.clock_realtime_ns);
     // The system's clock may have been set back meanwhile.
     const std::uint64_t before_ns = copy.phases.empty() ? 0 : copy.phases.back().begin_ns;

@@ -64,7 +64,7 @@ class SessionFacts {
   void forget_plans();
   /// The session is in the state called `name` from now on; a state that it is in already changes nothing.
   void note_phase(const char* name);
-  /// A copy of `trace` with the phases so far.
+  /// A copy of `trace` with the phases so far; the last one is that in which this is called.
   [[nodiscard]] Trace with_phases(const Trace& trace) const;
   /// The job left its plans. Returns how many times so far.
   std::uint64_t count_replan();

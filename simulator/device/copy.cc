@@ -35,6 +35,16 @@ void move_contents(Machine& machine, void* to, const void* from, std::uint64_t b
   if (to_device && !moves) machine.contents.forget(address_of(to), bytes);
 }
 
+Work copy_work(const Machine& machine, const void* to, const void* from, std::uint64_t bytes) {
+  const int target = machine.device_of(address_of(to));
+  const int source = machine.device_of(address_of(from));
+  Work work{.kind = WorkKind::kCopy, .name = "memcpy", .bytes = bytes};
+  if (target >= 0 && source >= 0 && target != source) work.kind = WorkKind::kPeerCopy;
+  work.copy_kind = target >= 0 ? (source >= 0 ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice)
+                               : (source >= 0 ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
+  return work;
+}
+
 void write_pattern(void* to, std::uint32_t value, std::uint64_t bytes, int width) {
   if (width == 1) {
     std::memset(to, static_cast<int>(value), bytes);
@@ -64,13 +74,13 @@ CUresult copy_on(const void* stream_handle, void* to, const void* from, std::uin
   const VirtualNs cost = copy_cost(bytes, !to_device || !from_device);
   if (stream->capture != nullptr) {
     given() = {{to, "a copy"}, {from_device ? from : nullptr, "a copy"}};
-    add_node(*stream->capture, cost);
+    add_node(*stream->capture, {"memcpy", true, bytes, cost});
     if (to_device) call->contents.forget(address_of(to), bytes);
     return CUDA_SUCCESS;
   }
   move_contents(*call, to, from, bytes, to_device, from_device);
-  const VirtualNs done = call->timeline.enqueue(stream, cost);
-  if (blocks || to_pageable) synchronize(*call, done);
+  const VirtualNs done = enqueue(*call, stream, cost, copy_work(*call, to, from, bytes));
+  if (blocks || to_pageable) synchronize(*call, done, stream);
   return CUDA_SUCCESS;
 }
 
@@ -83,7 +93,7 @@ CUresult fill_on(const void* stream_handle, void* to, std::uint32_t value, std::
   call->counts.copies += 1;
   if (stream->capture != nullptr) {
     given() = {{to, "a fill"}};
-    add_node(*stream->capture, copy_cost(bytes, false));
+    add_node(*stream->capture, {"memset", true, bytes, copy_cost(bytes, false)});
     call->contents.forget(address_of(to), bytes);
     return CUDA_SUCCESS;
   }
@@ -93,8 +103,9 @@ CUresult fill_on(const void* stream_handle, void* to, std::uint32_t value, std::
   } else {
     call->contents.forget(address_of(to), bytes);
   }
-  const VirtualNs done = call->timeline.enqueue(stream, copy_cost(bytes, false));
-  if (blocks) synchronize(*call, done);
+  const VirtualNs done = enqueue(*call, stream, copy_cost(bytes, false),
+                                 {.kind = WorkKind::kFill, .name = "memset", .bytes = bytes});
+  if (blocks) synchronize(*call, done, stream);
   return CUDA_SUCCESS;
 }
 

@@ -2,11 +2,14 @@
 
 #include <atomic>
 
+#include "simulator/device/api_scope.h"
 #include "simulator/device/fault.h"
 #include "simulator/device/memory/misuse.h"
 
 namespace stowage::simulator {
 namespace {
+
+constexpr std::uint32_t kLaunchKernel = 211;  // CUPTI's id of cudaLaunchKernel
 
 std::atomic<bool> made{false};
 
@@ -72,17 +75,48 @@ Stream* stream_of(Machine& machine, const void* handle) {
   return machine.timeline.is_stream(stream) ? stream : nullptr;
 }
 
-CUresult launch_on(const void* stream_handle, VirtualNs cost_ns) {
+VirtualNs enqueue(Machine& machine, Stream* stream, VirtualNs cost_ns, Work work) {
+  work.end = machine.timeline.enqueue(stream, cost_ns);
+  ActivitySink* const sink = activity_sink();
+  if (sink == nullptr) return work.end;
+  work.begin = work.end - cost_ns;
+  work.device = stream->device;
+  work.stream = stream->id;
+  work.correlation = current_call().correlation;
+  sink->add(work);
+  return work.end;
+}
+
+// A library launches through the runtime.
+CUresult launch_on(const void* stream_handle, VirtualNs cost_ns, const char* name) {
+  const ApiScope scope(ApiDomain::kRuntime, kLaunchKernel, "cudaLaunchKernel_v7000");
   Call call;
   Stream* const stream = stream_of(*call, stream_handle);
   if (stream == nullptr) return misuse(CUDA_ERROR_INVALID_HANDLE, "launch on a stream that does not live");
   call->counts.launches += 1;
   if (stream->capture != nullptr) {
-    add_node(*stream->capture, cost_ns);
+    add_node(*stream->capture, {name, false, 0, cost_ns});
     return CUDA_SUCCESS;
   }
   given().clear();
-  call->timeline.enqueue(stream, cost_ns);
+  enqueue(*call, stream, cost_ns, {.kind = WorkKind::kKernel, .name = name});
+  return CUDA_SUCCESS;
+}
+
+CUresult launch_graph_on(const void* stream_handle, const Graph& graph) {
+  Call call;
+  Stream* const stream = stream_of(*call, stream_handle);
+  if (stream == nullptr) return misuse(CUDA_ERROR_INVALID_HANDLE, "launch on a stream that does not live");
+  call->counts.launches += 1;
+  given().clear();
+  std::uint64_t number = 0;
+  for (const GraphNode& node : graph.nodes) {
+    Work work{
+        .kind = node.copies ? WorkKind::kCopy : WorkKind::kKernel, .name = node.name, .bytes = node.bytes};
+    work.graph = graph.id;
+    work.node = ++number;
+    enqueue(*call, stream, node.cost_ns, work);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -97,9 +131,18 @@ CUresult unsafe_on_stream(const Stream* stream, const char* call) {
   return misuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s on a stream that captures a graph", call);
 }
 
-void synchronize(Machine& machine, VirtualNs instant) {
+void synchronize(Machine& machine, VirtualNs instant, const Stream* stream) {
+  const VirtualNs before = machine.timeline.host_ns();
   machine.timeline.wait_until(instant);
   machine.counts.synchronizations += 1;
+  if (ActivitySink* const sink = activity_sink())
+    sink->add(Wait{before, machine.timeline.host_ns(), stream != nullptr ? stream->id : 0, current_call()});
+}
+
+void note_memory(Machine& machine, bool allocates, const void* address, std::uint64_t bytes, int device) {
+  if (ActivitySink* const sink = activity_sink())
+    sink->add(MemoryOperation{allocates, reinterpret_cast<std::uintptr_t>(address), bytes, device,
+                              machine.timeline.host_ns(), current_call().correlation});
 }
 
 }  // namespace stowage::simulator

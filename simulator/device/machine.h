@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "simulator/device/activity/activity.h"
 #include "simulator/device/counters.h"
 #include "simulator/device/memory/contents.h"
 #include "simulator/device/memory/device_memory.h"
@@ -75,16 +76,24 @@ int& current_device();
 /// per-thread one. Null for a handle that is no live stream.
 Stream* stream_of(Machine& machine, const void* handle);
 
-/// Puts a kernel of `cost_ns` on the stream, or into the graph that this captures. Returns
-/// CUDA_ERROR_INVALID_HANDLE for a dead stream.
-CUresult launch_on(const void* stream_handle, VirtualNs cost_ns);
+/// Puts a kernel of `cost_ns` on the stream, or into the graph that this captures. `name`: static text, for
+/// profilers. Returns CUDA_ERROR_INVALID_HANDLE for a dead stream.
+CUresult launch_on(const void* stream_handle, VirtualNs cost_ns, const char* name);
+/// Puts all nodes of a graph on the stream, one after the other. Errors as launch_on().
+CUresult launch_graph_on(const void* stream_handle, const Graph& graph);
+
+/// Puts `work` on the stream and tells profilers of it; `work` says what it is, its times are set here.
+/// Returns when it will be done.
+VirtualNs enqueue(Machine& machine, Stream* stream, VirtualNs cost_ns, Work work);
 
 /// CUDA_SUCCESS, or an error where a graph is captured that does not survive `call`.
 CUresult unsafe_in_captures(Machine& machine, const char* call);
 /// The same for a call that waits for this stream or asks how far it is.
 CUresult unsafe_on_stream(const Stream* stream, const char* call);
 
-/// Waits, in virtual time, until `instant`.
-void synchronize(Machine& machine, VirtualNs instant);
+/// Waits, in virtual time, until `instant`. `stream`: that is waited for; null: the device or an event.
+void synchronize(Machine& machine, VirtualNs instant, const Stream* stream = nullptr);
+/// Tells profilers of device memory that came or went.
+void note_memory(Machine& machine, bool allocates, const void* address, std::uint64_t bytes, int device);
 
 }  // namespace stowage::simulator

@@ -5,12 +5,23 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <cupti_driver_cbid.h>
+#include <cupti_runtime_cbid.h>
 
+#include "simulator/device/api_scope.h"
 #include "simulator/device/copy.h"
 #include "simulator/device/machine.h"
 #include "simulator/device/memory/misuse.h"
 
 #define SIM_API extern "C" __attribute__((visibility("default")))
+
+// First in a function of the API that a profiler is told of, by the name that CUPTI has for it.
+#define SIM_RUNTIME_CALL(call)                                                          \
+  const stowage::simulator::ApiScope api_scope(stowage::simulator::ApiDomain::kRuntime, \
+                                               CUPTI_RUNTIME_TRACE_CBID_##call, #call)
+#define SIM_DRIVER_CALL(call)                                                          \
+  const stowage::simulator::ApiScope api_scope(stowage::simulator::ApiDomain::kDriver, \
+                                               CUPTI_DRIVER_TRACE_CBID_##call, #call)
 
 namespace stowage::simulator {
 

@@ -1,4 +1,4 @@
-#include "replay/place_input.h"
+#include "replay/place/place_input.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Timelines: what a small trace becomes, and that any valid trace becomes JSON with events in sound order.
-#include "replay/timeline.h"
+#include "replay/timeline/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -27,8 +27,10 @@ ROOMS = {
     "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved", "rescue",
                 "switch", "planned"),
     "plugin": ("torch", "cpu", "cuda/upstream", "cuda/device", "cuda/adaptor", "cuda"),
-    "simulator": ("device/settings", "device/memory", "device/time", "device/kernels", "device", "stand_ins",
-                  "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn", "stand_ins/others"),
+    "replay": ("timeline", "place"),
+    "simulator": ("device/settings", "device/memory", "device/time", "device/activity", "device/kernels", "device",
+                  "stand_ins", "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn",
+                  "stand_ins/cupti", "stand_ins/others"),
 }
 # C headers for others: they include nothing of their folder, and every room may include them.
 OPEN_TO_ALL = {"recompute/evictable.h"}
@@ -45,7 +47,7 @@ FOREIGN = {
                         "recompute/interposer/kernel_keys.h",
                         "recompute/ops/op_traits.cc", "recompute/ops/random_ops.cc", "recompute/recipe/replay.cc",
                         "recompute/threads/seen_thread.")),
-    "CUPTI": (r"cupti", ("simulator/stand_ins/others/profiler.cc",)),
+    "CUPTI": (r"cupti", ("simulator/stand_ins/api.h", "simulator/stand_ins/cupti/")),
     "Kineto": (r"kineto/", ("plugin/cuda/device/device_clock.cc",)),
     "lp_solve": (r"(lpsolve/|lp_lib\.h)", ("planner/placement/windows/location_ilp.cc",)),
     "TBB": (r"(oneapi/)?tbb/", ("planner/",)),

@@ -52,9 +52,8 @@ std::vector<Use>& given() {
   return uses;
 }
 
-void add_node(Graph& graph, VirtualNs cost_ns) {
-  ++graph.nodes;
-  graph.cost_ns += cost_ns;
+void add_node(Graph& graph, const GraphNode& node) {
+  graph.nodes.push_back(node);
   graph.uses.insert(graph.uses.end(), given().begin(), given().end());
   given().clear();
 }

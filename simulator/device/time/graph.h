@@ -26,14 +26,21 @@ struct Use {
   const char* user = "";
 };
 
+/// What one node does when the graph is launched.
+struct GraphNode {
+  const char* name = "";  ///< static text
+  bool copies = false;    ///< or fills; else it is a kernel
+  std::uint64_t bytes = 0;
+  VirtualNs cost_ns = 0;
+};
+
 struct Graph {
   std::uint64_t id = 0;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id thread;          ///< that began it
   const Stream* origin = nullptr;  ///< that it began on
   bool broken = false;             ///< by a call that no capture survives
-  std::int64_t nodes = 0;
-  VirtualNs cost_ns = 0;
+  std::vector<GraphNode> nodes;
   std::vector<Use> uses;
 };
 
@@ -61,7 +68,7 @@ class Captures {
 /// What the calling thread's next launch was found to be given; kept only while something is captured.
 std::vector<Use>& given();
 
-/// Adds a launch of `cost_ns` with what it was given().
-void add_node(Graph& graph, VirtualNs cost_ns);
+/// Adds a launch with what it was given().
+void add_node(Graph& graph, const GraphNode& node);
 
 }  // namespace stowage::simulator

@@ -10,8 +10,8 @@
 
 namespace stowage::simulator {
 
-int run_product(const void* handle, std::uint64_t flops) {
-  return launch_on(library(handle).stream, product_cost(flops)) == CUDA_SUCCESS ? 0 : 1;
+int run_product(const void* handle, std::uint64_t flops, const char* name) {
+  return launch_on(library(handle).stream, product_cost(flops), name) == CUDA_SUCCESS ? 0 : 1;
 }
 
 }  // namespace stowage::simulator
@@ -21,12 +21,12 @@ using namespace stowage::simulator;
 // Called by the generated routines.
 extern "C" int stowage_sim_library_launch(const void* handle, const char* name) {
   note_unseen(name);
-  return run_product(handle, 0);
+  return run_product(handle, 0, name);
 }
 extern "C" int stowage_sim_product(const void* handle, int m, int n, int k, const void* a, const void* b,
                                    const void* c) {
   if (check_pointers({a, b, c}, "a matrix product") != CUDA_SUCCESS) return CUBLAS_STATUS_EXECUTION_FAILED;
-  return run_product(handle, product_flops(m, n, k));
+  return run_product(handle, product_flops(m, n, k), "simulated_gemm");
 }
 
 SIM_API cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
@@ -71,7 +71,8 @@ namespace {
 cublasStatus_t strided(cublasHandle_t handle, int m, int n, int k, int batches,
                        std::initializer_list<const void*> matrices) {
   if (check_pointers(matrices, "a matrix product") != CUDA_SUCCESS) return CUBLAS_STATUS_EXECUTION_FAILED;
-  return static_cast<cublasStatus_t>(run_product(handle, product_flops(m, n, k, batches)));
+  return static_cast<cublasStatus_t>(
+      run_product(handle, product_flops(m, n, k, batches), "simulated_gemm_strided_batched"));
 }
 
 }  // namespace

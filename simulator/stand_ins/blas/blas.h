@@ -17,8 +17,9 @@ inline LibraryHandle& library(const void* handle) {
   return *static_cast<LibraryHandle*>(const_cast<void*>(handle));
 }
 
-/// Puts a product of `flops` on the handle's stream. Returns 0, the success of every library, or 1.
-int run_product(const void* handle, std::uint64_t flops);
+/// Puts a product of `flops` on the handle's stream as the kernel `name` (static text). Returns 0, the
+/// success of every library, or 1.
+int run_product(const void* handle, std::uint64_t flops, const char* name);
 
 /// 2·m·n·k·batches. Requires: none negative.
 inline std::uint64_t product_flops(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batches = 1) {

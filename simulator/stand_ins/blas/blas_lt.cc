@@ -112,6 +112,6 @@ SIM_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, co
       layout_of(a).rows * layout_of(a).columns / std::max<std::uint64_t>(result.rows, 1);
   const std::uint64_t flops =
       2 * result.rows * result.columns * inner * static_cast<std::uint64_t>(result.batches);
-  const bool launched = launch_on(stream, product_cost(flops)) == CUDA_SUCCESS;
+  const bool launched = launch_on(stream, product_cost(flops), "simulated_gemm_lt") == CUDA_SUCCESS;
   return launched ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

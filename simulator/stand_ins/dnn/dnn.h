@@ -36,7 +36,7 @@ Shape& shape_of(Handle handle) {
 inline cudnnStatus_t run_on(cudnnHandle_t handle, std::uint64_t flops, const char* user,
                             std::initializer_list<const void*> tensors) {
   if (check_pointers(tensors, user) != CUDA_SUCCESS) return CUDNN_STATUS_EXECUTION_FAILED;
-  return run_product(handle, flops) == 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
+  return run_product(handle, flops, user) == 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
 }  // namespace stowage::simulator

@@ -95,7 +95,10 @@ SIM_API CUresult cuCtxGetDevice(CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
-SIM_API CUresult cuCtxSynchronize() { return static_cast<CUresult>(cudaDeviceSynchronize()); }
+SIM_API CUresult cuCtxSynchronize() {
+  SIM_DRIVER_CALL(cuCtxSynchronize);
+  return static_cast<CUresult>(cudaDeviceSynchronize());
+}
 
 SIM_API CUresult cuGetErrorString(CUresult error, const char** text) {
   *text = cudaGetErrorString(static_cast<cudaError_t>(error));
@@ -142,7 +145,9 @@ SIM_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
 SIM_API CUresult cuLaunchKernel(CUfunction, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned,
                                 CUstream stream, void**, void**) {
+  SIM_DRIVER_CALL(cuLaunchKernel);
   const std::uint64_t blocks = std::uint64_t{grid_x} * grid_y * grid_z;
   note_unseen("a kernel compiled at run time");
-  return launch_on(stream, kernel_cost(blocks * block_x * block_y * block_z));
+  return launch_on(stream, kernel_cost(blocks * block_x * block_y * block_z),
+                   "a kernel compiled at run time");
 }

@@ -40,6 +40,7 @@ SIM_API CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocat
 
 SIM_API CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment, CUdeviceptr,
                                      unsigned long long) {
+  SIM_DRIVER_CALL(cuMemAddressReserve);
   Call call;
   call->counts.vmm_calls += 1;
   std::uintptr_t at = 0;
@@ -49,6 +50,7 @@ SIM_API CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t 
 }
 
 SIM_API CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
+  SIM_DRIVER_CALL(cuMemAddressFree);
   Call call;
   call->counts.vmm_calls += 1;
   DeviceMemory* const memory = owner(*call, address, "cuMemAddressFree");
@@ -57,6 +59,7 @@ SIM_API CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
 
 SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
                              const CUmemAllocationProp* properties, unsigned long long) {
+  SIM_DRIVER_CALL(cuMemCreate);
   if (properties == nullptr || !is_on_device(properties->location)) return CUDA_ERROR_INVALID_DEVICE;
   Call call;
   call->counts.vmm_calls += 1;
@@ -66,6 +69,7 @@ SIM_API CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes,
 }
 
 SIM_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  SIM_DRIVER_CALL(cuMemRelease);
   Call call;
   call->counts.vmm_calls += 1;
   DeviceMemory* const memory = owner_of_handle(*call, handle);
@@ -94,6 +98,7 @@ SIM_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp* int
 
 SIM_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
                           CUmemGenericAllocationHandle handle, unsigned long long) {
+  SIM_DRIVER_CALL(cuMemMap);
   Call call;
   call->counts.vmm_calls += 1;
   DeviceMemory* const memory = owner(*call, address, "cuMemMap");
@@ -101,6 +106,7 @@ SIM_API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset,
 }
 
 SIM_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
+  SIM_DRIVER_CALL(cuMemUnmap);
   Call call;
   call->counts.vmm_calls += 1;
   DeviceMemory* const memory = owner(*call, address, "cuMemUnmap");
@@ -109,6 +115,7 @@ SIM_API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
 
 SIM_API CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc* wanted,
                                 size_t count) {
+  SIM_DRIVER_CALL(cuMemSetAccess);
   Call call;
   call->counts.vmm_calls += 1;
   DeviceMemory* const memory = owner(*call, address, "cuMemSetAccess");
@@ -150,6 +157,7 @@ SIM_API CUresult cuMemGetAddressRange_v2(CUdeviceptr* start, size_t* bytes, CUde
 }
 
 SIM_API CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
+  SIM_DRIVER_CALL(cuMemAlloc_v2);
   void* pointer = nullptr;
   const cudaError_t error = cudaMalloc(&pointer, bytes);
   *address = address_of(pointer);
@@ -157,6 +165,7 @@ SIM_API CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
 }
 
 SIM_API CUresult cuMemFree_v2(CUdeviceptr address) {
+  SIM_DRIVER_CALL(cuMemFree_v2);
   return static_cast<CUresult>(cudaFree(pointer_of(address)));
 }
 
@@ -165,18 +174,22 @@ SIM_API CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total_bytes) {
 }
 
 SIM_API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  SIM_DRIVER_CALL(cuMemcpyAsync);
   return copy_on(stream, pointer_of(to), pointer_of(from), bytes, false);
 }
 
 SIM_API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  SIM_DRIVER_CALL(cuMemcpyDtoDAsync_v2);
   return copy_on(stream, pointer_of(to), pointer_of(from), bytes, false);
 }
 
 SIM_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+  SIM_DRIVER_CALL(cuMemsetD32Async);
   return fill_on(stream, pointer_of(to), value, count * sizeof value, sizeof value, false);
 }
 
 SIM_API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  SIM_DRIVER_CALL(cuMemsetD8Async);
   return fill_on(stream, pointer_of(to), value, count, 1, false);
 }
 

@@ -31,6 +31,7 @@ cudaError_t capture_info(cudaStream_t handle, cudaStreamCaptureStatus* status, u
 }  // namespace
 
 SIM_API cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
+  SIM_RUNTIME_CALL(cudaStreamIsCapturing_v10000);
   return capture_info(handle, status, nullptr, nullptr);
 }
 
@@ -47,6 +48,7 @@ SIM_API cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t handle, cudaStreamC
 }
 
 SIM_API cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
+  SIM_RUNTIME_CALL(cudaStreamBeginCapture_v10000);
   Call call;
   Stream* const stream = stream_of(*call, handle);
   if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
@@ -56,6 +58,7 @@ SIM_API cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptur
 }
 
 SIM_API cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* made) {
+  SIM_RUNTIME_CALL(cudaStreamEndCapture_v10000);
   Call call;
   const Stream* const stream = stream_of(*call, handle);
   *made = nullptr;
@@ -73,12 +76,13 @@ SIM_API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* m
 }
 
 SIM_API cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
-  *count = static_cast<size_t>(graph_of(graph).nodes);
+  *count = graph_of(graph).nodes.size();
   return cudaSuccess;
 }
 
 SIM_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* made, cudaGraph_t graph,
                                                   unsigned long long) {
+  SIM_RUNTIME_CALL(cudaGraphInstantiateWithFlags_v11040);
   *made = reinterpret_cast<cudaGraphExec_t>(new Held(*reinterpret_cast<const Held*>(graph)));
   return cudaSuccess;
 }
@@ -94,8 +98,9 @@ SIM_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
 }
 
 SIM_API cudaError_t cudaGraphLaunch(cudaGraphExec_t handle, cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaGraphLaunch_v10000);
   const Graph& graph = graph_of(handle);
   for (const Use& use : graph.uses)
     if (const auto wrong = check_pointer(use.pointer, use.user)) return answered(wrong);
-  return answered(launch_on(stream, graph.cost_ns));
+  return answered(launch_graph_on(stream, graph));
 }

@@ -4,20 +4,24 @@
 using namespace stowage::simulator;
 
 SIM_API cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+  SIM_RUNTIME_CALL(cudaMemcpy_v3020);
   return answered(copy_on(nullptr, to, from, bytes, true));
 }
 
 SIM_API cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
                                     cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaMemcpyAsync_v3020);
   return answered(copy_on(stream, to, from, bytes, false));
 }
 
 SIM_API cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) {
+  SIM_RUNTIME_CALL(cudaMemcpyPeer_v4000);
   return answered(copy_on(nullptr, to, from, bytes, true));
 }
 
 SIM_API cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes,
                                         cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaMemcpyPeerAsync_v4000);
   return answered(copy_on(stream, to, from, bytes, false));
 }
 
@@ -38,18 +42,22 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
 
 SIM_API cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                                  size_t height, cudaMemcpyKind) {
+  SIM_RUNTIME_CALL(cudaMemcpy2D_v3020);
   return copy_rows(to, to_pitch, from, from_pitch, width, height, nullptr, true);
 }
 
 SIM_API cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                                       size_t width, size_t height, cudaMemcpyKind, cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaMemcpy2DAsync_v3020);
   return copy_rows(to, to_pitch, from, from_pitch, width, height, stream, false);
 }
 
 SIM_API cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+  SIM_RUNTIME_CALL(cudaMemset_v3020);
   return answered(fill_on(nullptr, to, static_cast<std::uint32_t>(value), bytes, 1, false));
 }
 
 SIM_API cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaMemsetAsync_v3020);
   return answered(fill_on(stream, to, static_cast<std::uint32_t>(value), bytes, 1, false));
 }

@@ -13,11 +13,13 @@ SIM_API cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 SIM_API cudaError_t cudaGetDevice(int* device) {
+  SIM_RUNTIME_CALL(cudaGetDevice_v3020);
   *device = current_device();
   return cudaSuccess;
 }
 
 SIM_API cudaError_t cudaSetDevice(int device) {
+  SIM_RUNTIME_CALL(cudaSetDevice_v3020);
   if (!is_device(device)) return answered(cudaErrorInvalidDevice);
   current_device() = device;
   return cudaSuccess;
@@ -28,6 +30,7 @@ SIM_API cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
 }
 
 SIM_API cudaError_t cudaDeviceSynchronize() {
+  SIM_RUNTIME_CALL(cudaDeviceSynchronize_v3020);
   Call call;
   if (const auto wrong = unsafe_in_captures(*call, "cudaDeviceSynchronize")) return answered(wrong);
   synchronize(*call, call->timeline.device_done_ns(current_device()));

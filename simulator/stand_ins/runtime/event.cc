@@ -13,15 +13,20 @@ Event* live_event(Machine& machine, cudaEvent_t handle) {
 }  // namespace
 
 SIM_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  SIM_RUNTIME_CALL(cudaEventCreateWithFlags_v3020);
   Call call;
   const bool timed = (flags & cudaEventDisableTiming) == 0;
   *event = reinterpret_cast<cudaEvent_t>(call->timeline.create_event(current_device(), timed));
   return cudaSuccess;
 }
 
-SIM_API cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+SIM_API cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  SIM_RUNTIME_CALL(cudaEventCreate_v3020);
+  return cudaEventCreateWithFlags(event, 0);
+}
 
 SIM_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  SIM_RUNTIME_CALL(cudaEventDestroy_v3020);
   Call call;
   const bool destroyed = call->timeline.destroy_event(reinterpret_cast<Event*>(event));
   return destroyed ? cudaSuccess
@@ -29,6 +34,7 @@ SIM_API cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 SIM_API cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+  SIM_RUNTIME_CALL(cudaEventRecord_v3020);
   Call call;
   Stream* const stream = stream_of(*call, stream_handle);
   Event* const event = live_event(*call, handle);
@@ -43,10 +49,12 @@ SIM_API cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_hand
 }
 
 SIM_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+  SIM_RUNTIME_CALL(cudaEventRecordWithFlags_v11010);
   return cudaEventRecord(event, stream);
 }
 
 SIM_API cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  SIM_RUNTIME_CALL(cudaEventQuery_v3020);
   Call call;
   const Event* const event = live_event(*call, handle);
   if (event == nullptr) return answered(cudaErrorInvalidResourceHandle);
@@ -58,6 +66,7 @@ SIM_API cudaError_t cudaEventQuery(cudaEvent_t handle) {
 }
 
 SIM_API cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  SIM_RUNTIME_CALL(cudaEventSynchronize_v3020);
   Call call;
   const Event* const event = live_event(*call, handle);
   if (event == nullptr) return answered(cudaErrorInvalidResourceHandle);

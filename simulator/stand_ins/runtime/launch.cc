@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "simulator/device/kernels/kernels.h"
 #include "simulator/device/pointers.h"
 #include "simulator/device/settings/attributes.h"
 #include "simulator/device/time/costs.h"
@@ -29,7 +30,7 @@ std::uint64_t count(dim3 size) { return std::uint64_t{size.x} * size.y * size.z;
 
 cudaError_t launch(const void* function, void** arguments, dim3 grid, dim3 block, cudaStream_t stream) {
   if (const auto wrong = check_arguments(function, arguments, count(grid))) return answered(wrong);
-  return answered(launch_on(stream, kernel_cost(count(grid) * count(block))));
+  return answered(launch_on(stream, kernel_cost(count(grid) * count(block)), kernel_name(function)));
 }
 
 int blocks_per_multiprocessor(int block_size) {
@@ -40,21 +41,25 @@ int blocks_per_multiprocessor(int block_size) {
 
 SIM_API cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t,
                                      cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaLaunchKernel_v7000);
   return launch(function, arguments, grid, block, stream);
 }
 
 SIM_API cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
                                                 size_t, cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaLaunchCooperativeKernel_v9000);
   return launch(function, arguments, grid, block, stream);
 }
 
 SIM_API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* configuration, const void* function,
                                         void** arguments) {
+  SIM_RUNTIME_CALL(cudaLaunchKernelExC_v11060);
   return launch(function, arguments, configuration->gridDim, configuration->blockDim, configuration->stream);
 }
 
 SIM_API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t,
                                        cudaStream_t stream) {
+  SIM_RUNTIME_CALL(cudaLaunchKernel_v7000);
   return launch(kernel, arguments, grid, block, stream);
 }
 

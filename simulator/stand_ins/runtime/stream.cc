@@ -13,6 +13,7 @@ cudaStream_t handle_of(Stream* stream) { return reinterpret_cast<cudaStream_t>(s
 }  // namespace
 
 SIM_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  SIM_RUNTIME_CALL(cudaStreamCreateWithPriority_v5050);
   Call call;
   const bool blocking = (flags & cudaStreamNonBlocking) == 0;
   const int clamped = std::clamp(priority, kGreatestPriority, kLeastPriority);
@@ -21,14 +22,17 @@ SIM_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned 
 }
 
 SIM_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  SIM_RUNTIME_CALL(cudaStreamCreateWithFlags_v5000);
   return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 
 SIM_API cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  SIM_RUNTIME_CALL(cudaStreamCreate_v3020);
   return cudaStreamCreateWithPriority(stream, 0, 0);
 }
 
 SIM_API cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  SIM_RUNTIME_CALL(cudaStreamDestroy_v5050);
   Call call;
   auto* const stream = reinterpret_cast<Stream*>(handle);
   if (call->timeline.is_stream(stream) && stream->capture != nullptr && stream->capture->origin == stream)
@@ -39,15 +43,17 @@ SIM_API cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 }
 
 SIM_API cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  SIM_RUNTIME_CALL(cudaStreamSynchronize_v3020);
   Call call;
   const Stream* const stream = stream_of(*call, handle);
   if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
   if (const auto wrong = unsafe_on_stream(stream, "cudaStreamSynchronize")) return answered(wrong);
-  synchronize(*call, call->timeline.done_ns(stream));
+  synchronize(*call, call->timeline.done_ns(stream), stream);
   return cudaSuccess;
 }
 
 SIM_API cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  SIM_RUNTIME_CALL(cudaStreamQuery_v3020);
   Call call;
   const Stream* const stream = stream_of(*call, handle);
   if (stream == nullptr) return answered(cudaErrorInvalidResourceHandle);
@@ -58,6 +64,7 @@ SIM_API cudaError_t cudaStreamQuery(cudaStream_t handle) {
 }
 
 SIM_API cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
+  SIM_RUNTIME_CALL(cudaStreamWaitEvent_v3020);
   Call call;
   Stream* const stream = stream_of(*call, handle);
   const auto* const waited = reinterpret_cast<const Event*>(event);

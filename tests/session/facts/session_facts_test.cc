@@ -96,7 +96,8 @@ TEST(Phases, AreInOrderAndEachOnce) {
   recorded.names = {"aten::mm"};
   recorded.clock_realtime_ns = facts.all().phases.front().realtime_ns;
   const Trace trace = facts.with_phases(recorded);
-  EXPECT_EQ(names_of(trace), (std::vector<std::string>{"recording", "planning", "planned", "recording"}));
+  EXPECT_EQ(names_of(trace),
+            (std::vector<std::string>{"recording", "planning", "planned", "recording", "trace written"}));
   EXPECT_EQ(trace.names.front(), "aten::mm");
   EXPECT_EQ(trace.phases.front().begin_ns, 0u);
   EXPECT_TRUE(trace.validate().ok());

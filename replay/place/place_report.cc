@@ -1,4 +1,4 @@
-#include "replay/place_report.h"
+#include "replay/place/place_report.h"
 
 #include <array>
 #include <cstdio>

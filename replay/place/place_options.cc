@@ -1,4 +1,4 @@
-#include "replay/place_options.h"
+#include "replay/place/place_options.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "replay/timeline_command.h"
+#include "replay/timeline/timeline_command.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/format/trace_file.h"
-#include "replay/timeline.h"
+#include "replay/timeline/timeline.h"
 
 namespace stowage::replay {
 namespace {
@@ -41,7 +41,7 @@ int run(const std::string& input, const std::string& output) {
     std::fprintf(stderr,
                  "stowage timeline: warning: CUPTI lost records of this trace; GPU times may be too low\n");
   if (output != "-")
-    std::printf("%s: open it in https://ui.perfetto.dev or chrome://tracing\n", output.c_str());
+    std::printf("%s: open it in Perfetto or at chrome://tracing\n", output.c_str());
   return 0;
 }
 

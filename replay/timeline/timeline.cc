@@ -1,16 +1,15 @@
-#include "replay/timeline.h"
+#include "replay/timeline/timeline.h"
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "replay/timeline/events.h"
+
 namespace stowage::replay {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Processes: a device is its index, as in torch's own traces.
 constexpr std::uint32_t kJob = 1'000;
@@ -18,43 +17,6 @@ constexpr std::uint32_t kStowage = 1'001;
 constexpr std::uint32_t kUnknownThreads = 1'000'000;  // threads that called the API outside of all ops
 constexpr std::uint32_t kWaitsOfStream = 1'000'000;
 constexpr std::uint32_t kSortDevices = 5'000'000;
-
-double micros(std::uint64_t ns) { return static_cast<double>(ns) / 1e3; }
-
-/// Writes events one by one, so that a long trace needs no memory for its text.
-class Events {
- public:
-  explicit Events(std::ostream& out) : out_(out) {}
-  void add(const Json& event) {
-    out_ << (first_ ? "\n" : ",\n") << event.dump(-1, ' ', false, Json::error_handler_t::replace);
-    first_ = false;
-  }
-  void name(const char* what, std::uint32_t process, std::uint32_t thread, const std::string& name) {
-    add({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}});
-  }
-  void sort(std::uint32_t process, std::uint32_t index) {
-    add({{"ph", "M"},
-         {"name", "process_sort_index"},
-         {"pid", process},
-         {"tid", 0},
-         {"args", {{"sort_index", index}}}});
-  }
-
- private:
-  std::ostream& out_;
-  bool first_ = true;
-};
-
-Json slice(const char* category, const std::string& name, std::uint32_t process, std::uint32_t thread,
-           std::uint64_t begin_ns, std::uint64_t duration_ns) {
-  return {{"ph", "X"},
-          {"cat", category},
-          {"name", name},
-          {"pid", process},
-          {"tid", thread},
-          {"ts", micros(begin_ns)},
-          {"dur", micros(duration_ns)}};
-}
 
 bool on_stream(ActivityKind kind) {
   return kind == ActivityKind::kKernel || kind == ActivityKind::kCopy || kind == ActivityKind::kFill;
@@ -82,7 +44,9 @@ const char* category_of(ActivityKind kind) {
 
 class Timeline {
  public:
-  Timeline(const Trace& trace, std::ostream& out) : trace_(trace), times_(trace), events_(out) {}
+  Timeline(const Trace& trace, std::ostream& out) : trace_(trace), times_(trace), events_(out) {
+    for (const std::string& name : trace.names) names_.push_back(plain_name(name));
+  }
 
   void write() {
     name_rows();
@@ -99,22 +63,22 @@ class Timeline {
   [[nodiscard]] std::uint32_t device() const { return trace_.info.device.index; }
 
   void name_rows() {
-    events_.name("process_name", kJob, 0, trace_.info.job.empty() ? "job" : trace_.info.job);
+    events_.name("process_name", {kJob, 0}, trace_.info.job.empty() ? "job" : trace_.info.job);
     std::set<std::uint32_t> threads;
     for (const Op& op : trace_.ops) threads.insert(op.thread);
     for (const std::uint32_t thread : threads)
-      events_.name("thread_name", kJob, thread, "thread " + std::to_string(thread));
-    events_.name("process_name", kStowage, 0, "Stowage");
-    events_.name("thread_name", kStowage, 0, "phases");
-    events_.name("thread_name", kStowage, 1, "iterations");
+      events_.name("thread_name", {kJob, thread}, "thread " + std::to_string(thread));
+    events_.name("process_name", {kStowage, 0}, "Stowage");
+    events_.name("thread_name", {kStowage, 0}, "phases");
+    events_.name("thread_name", {kStowage, 1}, "iterations");
     if (trace_.activities.empty()) return;
-    events_.name("process_name", device(), 0, "GPU " + std::to_string(trace_.info.device.index));
+    events_.name("process_name", {device(), 0}, "GPU " + std::to_string(trace_.info.device.index));
     events_.sort(device(), kSortDevices + trace_.info.device.index);
     std::set<std::uint32_t> streams;
     for (const Activity& activity : trace_.activities)
       if (on_stream(activity.kind)) streams.insert(activity.stream);
     for (const std::uint32_t stream : streams)
-      events_.name("thread_name", device(), stream, "stream " + std::to_string(stream));
+      events_.name("thread_name", {device(), stream}, "stream " + std::to_string(stream));
   }
 
   // CUPTI numbers threads in its own way: a thread is the one whose ops made its calls.
@@ -133,7 +97,7 @@ class Timeline {
     const Op& op = trace_.ops[index];
     if (op.end_ns == 0) return;
     Json event =
-        slice("cpu_op", trace_.names[op.name], kJob, op.thread, op.begin_ns, op.end_ns - op.begin_ns);
+        slice("cpu_op", trace_.names[op.name], {kJob, op.thread}, op.begin_ns, op.end_ns - op.begin_ns);
     Json& args = event["args"];
     args["External id"] = index;
     args["time ns"] = op.duration_ns;
@@ -153,7 +117,7 @@ class Timeline {
     const bool host = activity.kind == ActivityKind::kCall;
     std::uint32_t row = host ? thread_of(activity.thread) : activity.stream;
     if (activity.kind == ActivityKind::kWait) row = kWaitsOfStream + activity.stream % kWaitsOfStream;
-    Json event = slice(category_of(activity.kind), trace_.names[activity.name], host ? kJob : device(), row,
+    Json event = slice(category_of(activity.kind), names_[activity.name], {host ? kJob : device(), row},
                        activity.begin_ns, activity.duration_ns);
     Json& args = event["args"];
     if (activity.op != kNoOp) args["External id"] = activity.op.value();
@@ -176,17 +140,9 @@ class Timeline {
       if (!on_stream(work.kind)) continue;
       const auto call = calls.find(work.correlation);
       if (call == calls.end()) continue;
-      add_arrow("s", work.correlation, kJob, thread_of(call->second->thread), call->second->begin_ns);
-      add_arrow("f", work.correlation, device(), work.stream, work.begin_ns);
+      events_.arrow("s", work.correlation, {kJob, thread_of(call->second->thread)}, call->second->begin_ns);
+      events_.arrow("f", work.correlation, {device(), work.stream}, work.begin_ns);
     }
-  }
-
-  void add_arrow(const char* phase, std::uint32_t id, std::uint32_t process, std::uint32_t thread,
-                 std::uint64_t at_ns) {
-    Json event = {{"ph", phase},    {"id", id},      {"cat", "ac2g"},      {"name", "ac2g"},
-                  {"pid", process}, {"tid", thread}, {"ts", micros(at_ns)}};
-    if (*phase == 'f') event["bp"] = "e";
-    events_.add(event);
   }
 
   void add_live_bytes() {
@@ -219,7 +175,7 @@ class Timeline {
           trace_.steady && mark.tick >= trace_.steady->begin && mark.tick < trace_.steady->end;
       events_.add(slice("iteration",
                         std::string(steady ? "steady iteration " : "iteration ") + std::to_string(i + 1),
-                        kStowage, 1, times_.ns(mark.tick), times_.ns(next.tick) - times_.ns(mark.tick)));
+                        {kStowage, 1}, times_.ns(mark.tick), times_.ns(next.tick) - times_.ns(mark.tick)));
     }
   }
 
@@ -230,13 +186,14 @@ class Timeline {
       const Phase& phase = trace_.phases[i];
       const std::uint64_t until = i + 1 < trace_.phases.size() ? trace_.phases[i + 1].begin_ns : end_ns;
       events_.add(
-          slice("phase", trace_.names[phase.name], kStowage, 0, phase.begin_ns, until - phase.begin_ns));
+          slice("phase", trace_.names[phase.name], {kStowage, 0}, phase.begin_ns, until - phase.begin_ns));
     }
   }
 
   const Trace& trace_;
   const TickTimes times_;
   Events events_;
+  std::vector<std::string> names_;                    // as Trace::names, demangled
   std::map<std::uint32_t, std::uint32_t> thread_of_;  // CUPTI's thread number -> the trace's
 };
 

@@ -1,4 +1,4 @@
-#include "replay/place_command.h"
+#include "replay/place/place_command.h"
 
 #include <time.h>
 
@@ -12,9 +12,9 @@
 #include "core/format/file_io.h"
 #include "planner/placement/problem/csv.h"
 #include "planner/placement/solve.h"
-#include "replay/place_input.h"
-#include "replay/place_options.h"
-#include "replay/place_report.h"
+#include "replay/place/place_input.h"
+#include "replay/place/place_options.h"
+#include "replay/place/place_report.h"
 
 namespace stowage::replay {
 namespace {
