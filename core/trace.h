@@ -70,7 +70,8 @@ struct Op {
   OpId parent = kNoOp;  ///< the enclosing op
   Tick begin{0};
   Tick end = kNever;
-  std::uint64_t duration_ns = 0;            ///< host time on CPU, device time on CUDA; 0 when it is not known
+  std::uint64_t duration_ns = 0;  ///< host time on CPU, device time on CUDA; 0 if it is not known (timed_by
+                                  ///< is kNone) or if the op does nothing on the device
   TimeSource timed_by = TimeSource::kNone;  ///< what measured duration_ns
   std::uint64_t begin_ns = 0;  ///< when its call began and ended, by the trace's clock; 0, 0: not known
   std::uint64_t end_ns = 0;

@@ -104,6 +104,7 @@ void finish() noexcept try {
     ours.process = 0;
   }
   if (!quiet) write_all(settings, since_ns);
+  live_torch().at_process_end();
   for (session::Session* session : session::all_sessions()) session->stop_and_wait();
   live_torch().debugging().end();
 } catch (const std::exception& error) {

@@ -93,9 +93,12 @@ std::uint32_t LiveTorch::observe_ops(std::shared_ptr<tracer::Recorder> recorder,
 void LiveTorch::unobserve_ops(const Device& device) {
   tracer::stop_observing_ops(as_torch_says(device));
   Observed ending{};  // destroyed without the lock: it may wait for CUPTI
-  const std::lock_guard lock(mutex_);
-  std::swap(ending, observed_[device]);
-  observed_.erase(device);
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(ending, observed_[device]);
+    observed_.erase(device);
+  }
+  if (at_end_.load()) new Observed(std::move(ending));
 }
 
 void LiveTorch::finish_ops(tracer::Recorder& recorder, const Device& device) {

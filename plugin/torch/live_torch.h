@@ -28,6 +28,8 @@ class LiveTorch final : public session::TorchPort {
 
   /// STOWAGE_VERIFY and STOWAGE_EVICT.
   [[nodiscard]] Debugging& debugging() { return debugging_; }
+  /// The process is at its end: torch may be gone in parts, so clocks are not destroyed from now on.
+  void at_process_end() noexcept { at_end_.store(true); }
   /// Tells all sessions that an iteration ended.
   void mark_all(MarkSource source);
 
@@ -64,6 +66,7 @@ class LiveTorch final : public session::TorchPort {
   session::RuntimeUsers users_;
   Debugging debugging_{users_};
   std::atomic<std::uint64_t> ended_iterations_{0};  ///< that sessions reported to the runtime
+  std::atomic<bool> at_end_{false};
   std::mutex mutex_;
   struct Observed {
     std::shared_ptr<tracer::OpClock> clock;  ///< null: the host's time

@@ -44,8 +44,8 @@ ClockReading EventClock::read(bool may_wait) {
       not_yet.push_back(pending);
       continue;
     }
-    if (const std::uint64_t duration_ns = elapsed_ns(pending))
-      reading.ops.push_back({pending.op, duration_ns, TimeSource::kEvents, {}});
+    if (const std::optional<std::uint64_t> duration_ns = elapsed_ns(pending))
+      reading.ops.push_back({pending.op, *duration_ns, TimeSource::kEvents, {}});
     give_back(pending.before);
     give_back(pending.after);
   }
@@ -97,12 +97,12 @@ bool EventClock::has_passed(const Pending& pending) const {
   }
 }
 
-std::uint64_t EventClock::elapsed_ns(const Pending& pending) const {
+std::optional<std::uint64_t> EventClock::elapsed_ns(const Pending& pending) const {
   try {
     return static_cast<std::uint64_t>(guard_->elapsedTime(pending.before, pending.after, device_.index()) *
                                       1e6);
   } catch (...) {
-    return 0;
+    return std::nullopt;
   }
 }
 

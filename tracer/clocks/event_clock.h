@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "tracer/clocks/op_clock.h"
@@ -46,7 +47,8 @@ class EventClock final : public OpClock {
   void give_back(void* event);
   void wait_for_device() const;
   bool has_passed(const Pending& pending) const;
-  std::uint64_t elapsed_ns(const Pending& pending) const;
+  /// Nothing if the device fails.
+  std::optional<std::uint64_t> elapsed_ns(const Pending& pending) const;
 
   const c10::Device device_;
   const c10::impl::DeviceGuardImplInterface* const guard_;

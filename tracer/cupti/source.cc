@@ -124,7 +124,7 @@ ClockPair Source::read_clocks() const {
 OpenedOp Source::push() noexcept try {
   if (is_lost()) return {};
   if (options_.others_record && options_.others_record()) {
-    lose();
+    give_way();
     return {};
   }
   std::vector<std::uint64_t>& open = open_ids();
@@ -135,6 +135,12 @@ OpenedOp Source::push() noexcept try {
   return {};
 } catch (...) {
   return {};
+}
+
+// CUPTI goes on filling the buffers that it has from us, and its new client would never see these records. A
+// flush makes it ask that client for buffers from now on; what is in ours is lost.
+void Source::give_way() noexcept {
+  if (!lost_.exchange(true)) static_cast<void>(library_.flush_all(0));
 }
 
 void Source::pop(const OpenedOp& op) noexcept {

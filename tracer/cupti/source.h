@@ -6,8 +6,8 @@
 // are freed, and CUPTI is detached from the process if nobody else uses it.
 //
 // Another client, above all PyTorch's profiler, may take CUPTI over at any time: it then gets the records,
-// and switches them off for all when it ends. So a source that notices one is *lost*: it makes no further
-// call, and leaves CUPTI to the other one.
+// and switches them off for all when it ends. So a source that notices one is *lost*: it flushes once, and
+// leaves CUPTI to the other one.
 //
 // Thread safety: every member, from any thread; push() and pop() of one op come from the same thread. No
 // exception leaves push() and pop().
@@ -84,7 +84,7 @@ class Source {
   void keep(std::vector<Record>& fresh);
   [[nodiscard]] ClockPair read_clocks() const;
   [[nodiscard]] bool detaches() const;
-  void lose() noexcept { lost_.store(true, std::memory_order_relaxed); }
+  void give_way() noexcept;
 
   const Library library_;
   const SourceOptions options_;

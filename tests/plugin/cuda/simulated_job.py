@@ -83,5 +83,5 @@ def run(snippet, prelude=PRELUDE, preload=(), expect=0, **extra):
                               stderr=subprocess.STDOUT, timeout=300)
     else:
         done = client.run("-c", prelude + snippet, environment=settings, merged=True, timeout_s=300)
-    assert done.returncode == expect, done.stdout[-4000:]
+    assert done.returncode == expect, done.stdout[-9000:]
     return done.stdout

@@ -204,6 +204,7 @@ TEST_F(SourceTest, GivesWayToAnotherProfiler) {
   const OpenedOp after = source->push();
   EXPECT_EQ(after.id, 0u);
   EXPECT_TRUE(source->is_lost());
+  EXPECT_EQ(count("flush 0"), 1u) << "so that the other client's buffers are filled from now on";
   source->pop(after);
   source->pop(before);
   EXPECT_TRUE(fake.stack.empty()) << "its own ids are taken back";
@@ -211,7 +212,7 @@ TEST_F(SourceTest, GivesWayToAnotherProfiler) {
   const std::vector<std::string> calls = fake.calls;
   EXPECT_EQ(source->collect().losses.lost_buffers, 1u);
   source.reset();
-  EXPECT_EQ(fake.calls, calls) << "no disable, no flush, no finalize: they would end the other's recording";
+  EXPECT_EQ(fake.calls, calls) << "no disable, no further flush, no finalize: they would end the other's recording";
 }
 
 TEST_F(SourceTest, AnOpThatEndsElsewhereTakesBackNothing) {
