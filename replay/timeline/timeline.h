@@ -10,30 +10,12 @@
 // Thread safety: functions without state.
 #pragma once
 
-#include <cstdint>
 #include <ostream>
-#include <vector>
 
 #include "core/result.h"
 #include "core/trace.h"
 
 namespace stowage::replay {
-
-/// Ticks of a trace as times: linear between the ops and marks whose time is known.
-class TickTimes {
- public:
-  explicit TickTimes(const Trace& trace);
-  /// No tick's time is known.
-  [[nodiscard]] bool empty() const { return anchors_.empty(); }
-  [[nodiscard]] std::uint64_t ns(Tick tick) const;
-
- private:
-  struct Anchor {
-    Tick tick;
-    std::uint64_t ns;
-  };
-  std::vector<Anchor> anchors_;  ///< in order of tick and of time
-};
 
 /// Writes the timeline to `out`. Error: kUnplannable if the trace knows no times; kIo if `out` fails.
 /// Requires: the trace is valid.

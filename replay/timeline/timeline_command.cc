@@ -40,8 +40,7 @@ int run(const std::string& input, const std::string& output) {
   if (trace->losses.any())
     std::fprintf(stderr,
                  "stowage timeline: warning: CUPTI lost records of this trace; GPU times may be too low\n");
-  if (output != "-")
-    std::printf("%s: open it in Perfetto or at chrome://tracing\n", output.c_str());
+  if (output != "-") std::printf("%s: open it in Perfetto or at chrome://tracing\n", output.c_str());
   return 0;
 }
 

@@ -38,6 +38,7 @@ JOBS = {"STOWAGE=1 python train.py", "LD_PRELOAD=$(stowage preload) python train
 OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage doctor": "torch", "stowage --version": "built for torch",
           "stowage replay job.stowtrace": "lower bound", "stowage place problem.csv": "height",
           "stowage place problem.csv --capacity 80GiB": "height", "stowage place job.stowtrace": "height",
+          "stowage timeline job.stowtrace": "Perfetto",
           "stowage place problem.csv --time-limit 2 --json": '"proved"',
           "stowage report report.rank0.json report.rank1.json": "rank1", "stowage report 'report.*.json'": "rank1",
           "stowage report report.json": "rank1"}
@@ -94,11 +95,11 @@ def folder(tmp_path_factory):
     subprocess.run([sys.executable, ROOT / "tools" / "link_package.py", "--into", folder / "metadata"], check=True)
     (folder / "train.py").write_text(TRAIN)
     (folder / "examples").symlink_to(ROOT / "examples")
-    shutil.copy(ROOT / "benchmarks" / "instances" / "zoo" / "lstm.stowtrace", folder / "job.stowtrace")
     shutil.copy(ROOT / "benchmarks" / "instances" / "A.1048576.csv", folder / "problem.csv")
     for rank in (0, 1):
         report = {"process": {"id": rank, "name": f"rank{rank}"}, "devices": [{"device": "cpu", "state": "planned"}]}
         (folder / f"report.rank{rank}.json").write_text(json.dumps(report))
+    run(folder, "STOWAGE=1 STOWAGE_TRACE=job.stowtrace python train.py", environment(folder))
     return folder
 
 

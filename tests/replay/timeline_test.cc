@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "replay/timeline/tick_times.h"
 #include "tests/core/random_trace.h"
 
 namespace stowage::replay {
@@ -88,7 +89,7 @@ TEST(Timeline, AnOpAndItsKernelAreSlicesThatAnArrowJoins) {
   EXPECT_EQ(kernels[0]["args"]["External id"], ops[0]["args"]["External id"]);
   const auto calls = events_of(timeline, "cat", "cuda_runtime");
   ASSERT_EQ(calls.size(), 1u);
-  EXPECT_EQ(calls[0]["tid"], 2) << "the thread whose op made the call";
+  EXPECT_EQ(calls[0]["tid"], 1'000'002) << "beside the thread whose op made the call";
   const auto arrows = events_of(timeline, "cat", "ac2g");
   ASSERT_EQ(arrows.size(), 2u);
   EXPECT_EQ(arrows[0]["ph"], "s");

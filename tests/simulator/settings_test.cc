@@ -25,6 +25,30 @@ TEST(Settings, TheEnvironmentIsTaken) {
   unsetenv("STOWAGE_SIM_DEVICES");
 }
 
+TEST(Settings, FaultsOfCuptiAreNamesWithNumbers) {
+  setenv("STOWAGE_SIM_CUPTI_ERRORS", "cuptiSubscribe:39,cuptiActivityEnable:35", 1);
+  setenv("STOWAGE_SIM_CUPTI_FAULTS", "drop:3", 1);
+  const Settings read = load_settings();
+  EXPECT_EQ(read.cupti_errors.at("cuptiSubscribe"), 39);
+  EXPECT_EQ(read.cupti_errors.at("cuptiActivityEnable"), 35);
+  EXPECT_EQ(read.cupti_faults.at("drop"), 3);
+  unsetenv("STOWAGE_SIM_CUPTI_ERRORS");
+  unsetenv("STOWAGE_SIM_CUPTI_FAULTS");
+}
+
+TEST(SettingsDeathTest, AFaultThatIsNoneIsNamedAndEndsTheProcess) {
+  for (const char* const wrong :
+       {"cuptiSubscribe", "cuptiSubscribe:", "cuptiSubscribe:x", "a:0", "a:9999999"}) {
+    setenv("STOWAGE_SIM_CUPTI_ERRORS", wrong, 1);
+    EXPECT_EXIT(load_settings(), ::testing::ExitedWithCode(2), "STOWAGE_SIM_CUPTI_ERRORS=.* is not valid")
+        << wrong;
+  }
+  unsetenv("STOWAGE_SIM_CUPTI_ERRORS");
+  setenv("STOWAGE_SIM_CUPTI_FAULTS", "explode:3", 1);
+  EXPECT_EXIT(load_settings(), ::testing::ExitedWithCode(2), "explode is not valid: give drop, untimed");
+  unsetenv("STOWAGE_SIM_CUPTI_FAULTS");
+}
+
 TEST(SettingsDeathTest, ABadValueIsNamedAndEndsTheProcess) {
   setenv("STOWAGE_SIM_DEVICES", "many", 1);
   EXPECT_EXIT(load_settings(), ::testing::ExitedWithCode(2),

@@ -1,9 +1,11 @@
 #include "simulator/device/settings/settings.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 namespace stowage::simulator {
 namespace {
@@ -43,6 +45,33 @@ void read_flag(const char* variable, bool& into) {
   into = text == "1";
 }
 
+// "name:number,name:number"; numbers have at most six digits.
+void read_pairs(const char* variable, const char* allowed, std::map<std::string, int>& into) {
+  const char* const value = std::getenv(variable);
+  std::istringstream text(value == nullptr ? "" : value);
+  for (std::string word; std::getline(text, word, ',');) {
+    const std::size_t colon = word.find(':');
+    int number = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] =
+        std::from_chars(word.data() + (colon == std::string::npos ? word.size() : colon + 1), end, number);
+    if (error != std::errc{} || stop != end || number < 1 || number > 999'999)
+      refuse(variable, value, allowed);
+    into[word.substr(0, colon)] = number;
+  }
+}
+
+void read_cupti(Settings& into) {
+  read_pairs("STOWAGE_SIM_CUPTI_ERRORS", "functions with codes, such as cuptiSubscribe:39",
+             into.cupti_errors);
+  constexpr const char* kVariable = "STOWAGE_SIM_CUPTI_FAULTS";
+  constexpr const char* kAllowed = "drop, untimed, reversed or unknown, each with a number, such as drop:3";
+  read_pairs(kVariable, kAllowed, into.cupti_faults);
+  for (const auto& [name, every] : into.cupti_faults)
+    if (std::find(kCuptiFaults.begin(), kCuptiFaults.end(), name) == kCuptiFaults.end())
+      refuse(kVariable, name, kAllowed);
+}
+
 std::optional<int> shift_of_unit(std::string unit) {
   for (char& letter : unit) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   if (unit.empty() || unit == "b") return 0;
@@ -80,6 +109,7 @@ Settings load_settings() {
   read_flag("STOWAGE_SIM_REAL_COPIES", read.real_copies);
   read_flag("STOWAGE_SIM_REPORT", read.report);
   read_flag("STOWAGE_SIM_VERBOSE", read.verbose);
+  read_cupti(read);
   if (const char* name = std::getenv("STOWAGE_SIM_NAME"); name != nullptr && *name != '\0') read.name = name;
   return read;
 }

@@ -4,7 +4,9 @@
 // is a number here. Thread safety: immutable after load. The variables are listed in simulator/README.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -21,10 +23,14 @@ struct Settings {
   std::int64_t device_mbps = 4'000'000;
   std::int64_t host_link_mbps = 50'000;
   std::uint64_t dnn_workspace_bytes = std::uint64_t{16} << 20;  // what a convolution asks for
-  bool real_copies = false;  // copy contents of any size, not only small ones
-  bool report = false;       // print the counters when the process ends
-  bool verbose = false;      // name every call that is not simulated
+  bool real_copies = false;                 // copy contents of any size, not only small ones
+  bool report = false;                      // print the counters when the process ends
+  bool verbose = false;                     // name every call that is not simulated
+  std::map<std::string, int> cupti_errors;  // what these functions of CUPTI answer
+  std::map<std::string, int> cupti_faults;  // one of kCuptiFaults, and at every which time it strikes
 };
+
+inline constexpr std::array kCuptiFaults{"drop", "untimed", "reversed", "unknown"};
 
 /// Reads "4096", "80GiB", "512MiB", "16KiB" (also GB, MB, KB, meaning the same powers of two). Empty: not a
 /// size.

@@ -102,8 +102,9 @@ def test_nothing_is_left_behind():
 enable(cupti=1)
 job = plan(Job())
 cupti = ctypes.CDLL(None)
-REQUESTED = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t))
-COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+SIZE, ADDRESS = ctypes.c_size_t, ctypes.c_void_p
+REQUESTED = ctypes.CFUNCTYPE(None, ctypes.POINTER(ADDRESS), ctypes.POINTER(SIZE), ctypes.POINTER(SIZE))
+COMPLETED = ctypes.CFUNCTYPE(None, ADDRESS, ctypes.c_uint32, ADDRESS, SIZE, SIZE)
 asked = []
 memory = ctypes.create_string_buffer(1 << 16)
 def requested(buffer, size, most):
@@ -207,20 +208,3 @@ plan(Job())
 losses = device()["activity_losses"]
 assert losses[{count!r}] > 0, losses
 """, STOWAGE_SIM_CUPTI_FAULTS=faults)
-
-
-def test_a_schedule_goes_by_measured_times():
-    """Under a budget four iterations are logged, and their median is what ops cost."""
-    out = run(TORCH + """
-enable(budget="70%", verbose=1, cupti=1)
-class Deep(Job):
-    def __init__(self):
-        super().__init__(256)
-        self.model = torch.nn.Sequential(*[m for _ in range(12) for m in (torch.nn.Linear(256, 256), torch.nn.GELU())]).cuda()
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
-        self.input = torch.zeros(4096, 256, device="cuda")
-job = Deep()
-lib.stowage_guards_placed() if hasattr(lib, "stowage_guards_placed") else None
-for _ in range(30): job.step()
-print(device()["state"], device().get("budget", {}).get("schedule"))
-""", STOWAGE_SIM_GFLOPS="1000")

@@ -212,7 +212,8 @@ TEST_F(SourceTest, GivesWayToAnotherProfiler) {
   const std::vector<std::string> calls = fake.calls;
   EXPECT_EQ(source->collect().losses.lost_buffers, 1u);
   source.reset();
-  EXPECT_EQ(fake.calls, calls) << "no disable, no further flush, no finalize: they would end the other's recording";
+  EXPECT_EQ(fake.calls, calls)
+      << "no disable, no further flush, no finalize: they would end the other's recording";
 }
 
 TEST_F(SourceTest, AnOpThatEndsElsewhereTakesBackNothing) {
