@@ -7,6 +7,7 @@
 simulated device. A name can be asked for in either size on either device. Where MONeT (ICLR 2021) published batch and
 image size of a model, those are its full size: GoogLeNet 320, VGG-16 176, MobileNetV2 272, U-Net 11 at 416 x 608.
 resnet50 is at 64 and resnet50_b184 at MONeT's batch.
+vit_b, gpt2, llama and bert are torchvision's and transformers' models; those of tests/zoo/attention.py need only torch.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.zoo import attention
 from tests.zoo.job import Batch, GanJob, Job
 from tests.zoo.unet import UNet
 
@@ -217,6 +219,52 @@ def _lstm(size, device):
     vocabulary, width, layers = _pick(size, (200, 64, 2), (10000, 1024, 2))
     batches = _tokens(*_pick(size, (4, 32), (64, 128)), vocabulary)
     return _sgd_job("lstm", device, _LstmLanguageModel(vocabulary, width, layers), batches, _next_token)
+
+
+# -- the same kinds of models without other libraries ---------------------------------------------------------------
+
+def _predict_next(model: nn.Module, batch: Batch) -> torch.Tensor:
+    (ids,) = batch
+    return F.cross_entropy(model(ids).flatten(0, 1), ids.roll(-1, 1).flatten())
+
+
+def _fill_in(model: nn.Module, batch: Batch) -> torch.Tensor:
+    (ids,) = batch
+    return F.cross_entropy(model(ids).flatten(0, 1), ids.flatten())
+
+
+def _gpt2_of(name: str, layers: int, heads: int, width: int, batch: int):
+    @_register(name)
+    def build(size, device):
+        shape = _pick(size, (3, 4, 64, 64, 512), (layers, heads, width, 1024, 50257))
+        return _adamw_job(name, device, attention.Gpt2(*shape), _tokens(_pick(size, 2, batch), *shape[-2:]), _predict_next)
+
+
+def _bert_of(name: str, layers: int, heads: int, width: int, batch: int):
+    @_register(name)
+    def build(size, device):
+        shape = _pick(size, (3, 4, 64, 64, 512), (layers, heads, width, 512, 30522))
+        return _adamw_job(name, device, attention.Bert(*shape), _tokens(_pick(size, 2, batch), *shape[-2:]), _fill_in)
+
+
+_gpt2_of("gpt2_small", 12, 12, 768, batch=8)
+_gpt2_of("gpt2_medium", 24, 16, 1024, batch=4)
+_bert_of("bert_base", 12, 12, 768, batch=16)
+_bert_of("bert_large", 24, 16, 1024, batch=8)
+
+
+@_register("vit_b16")
+def _vit_b16(size, device):
+    side, *rest = _pick(size, (32, 8, 3, 4, 64), (224, 16, 12, 12, 768))
+    model = attention.Vit(side, *rest, classes=_classes(size))
+    return _adamw_job("vit_b16", device, model, _images(_pick(size, 4, 64), side, _classes(size)), _classify)
+
+
+@_register("llama_1b")
+def _llama_1b(size, device):
+    """As TinyLlama 1.1B."""
+    shape = _pick(size, (3, 4, 2, 64, 176, 64, 512), (22, 32, 4, 2048, 5632, 2048, 32000))
+    return _adamw_job("llama_1b", device, attention.Llama(*shape), _tokens(2, *shape[-2:]), _predict_next)
 
 
 # -- small jobs with a habit each --------------------------------------------------------------------------------------
