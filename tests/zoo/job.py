@@ -17,16 +17,16 @@ def digest(tensor: torch.Tensor) -> str:
     return hashlib.sha256(f"{tensor.dtype}{tuple(tensor.shape)}".encode() + data.tobytes()).hexdigest()
 
 
-def digest_all(value, name: str, into: dict[str, str]) -> None:
+def digest_all(value, name: str, into: dict[str, str], of: Callable[[torch.Tensor], str] = digest) -> None:
     """Digests every tensor and number of nested dicts, lists and tuples, each under its path."""
     if isinstance(value, torch.Tensor):
-        into[name] = digest(value)
+        into[name] = of(value)
     elif isinstance(value, dict):
         for key in value:
-            digest_all(value[key], f"{name}/{key}", into)
+            digest_all(value[key], f"{name}/{key}", into, of)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            digest_all(item, f"{name}/{index}", into)
+            digest_all(item, f"{name}/{index}", into, of)
     else:
         into[name] = value.hex() if isinstance(value, float) else repr(value)
 
@@ -69,9 +69,9 @@ class Job:
             "rng": rng_state(self.device),
         }
 
-    def digests(self) -> dict[str, str]:
+    def digests(self, of: Callable[[torch.Tensor], str] = digest) -> dict[str, str]:
         found: dict[str, str] = {}
-        digest_all(self.state(), self.name, found)
+        digest_all(self.state(), self.name, found, of)
         return found
 
 
