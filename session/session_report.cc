@@ -71,11 +71,15 @@ void add_op_times(Json& json, const Trace& trace) {
     json["activity_losses"] = losses_json(trace.losses);
 }
 
+constexpr double kMilli = 1e6;  // nanoseconds
+
 Json schedule_json(const ScheduleFacts& facts) {
   return {{"followed", facts.followed},
           {"since_iteration", facts.since},
           {"evictions", facts.evictions},
           {"recomputed_ops", facts.recomputed_ops},
+          {"recompute_ms", static_cast<double>(facts.recompute_ns) / kMilli},
+          {"ops_ms", static_cast<double>(facts.ops_ns) / kMilli},
           {"peak_bytes", facts.peak.value()},
           {"height_bytes", facts.height.value()},
           {"iterations", facts.iterations},
@@ -86,7 +90,6 @@ Json schedule_json(const ScheduleFacts& facts) {
 }
 
 Json budget_json(const BudgetFacts& facts) {
-  constexpr double kMilli = 1e6;
   return {{"setting", facts.setting},
           {"limit_bytes", facts.limit.value()},
           {"excess_bytes", facts.excess.value()},

@@ -25,6 +25,12 @@ constexpr std::uint64_t kTighterShare = 32;
 constexpr std::uint64_t kDearerShare = 4;
 constexpr std::uint64_t kDearerOps = 2;  // plus this many
 
+std::uint64_t ops_ns(const StepLog& log) {
+  std::uint64_t sum = 0;
+  for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
+  return sum;
+}
+
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
 
 }  // namespace
@@ -135,6 +141,8 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   }
   facts_.evictions = evictions;
   facts_.recomputed_ops = replays;
+  facts_.recompute_ns = schedule.replay_ns;
+  if (log_ != nullptr) facts_.ops_ns = ops_ns(*log_);
   facts_.peak = peak;
   facts_.height = height;
   facts_.tightened = tries_ + fits_;

@@ -31,6 +31,8 @@ struct ScheduleFacts {
   std::uint64_t since = 0;           ///< iterations that had ended when the first was followed; 0: never
   std::uint64_t evictions = 0;       ///< planned in each iteration
   std::uint64_t recomputed_ops = 0;  ///< planned in each iteration
+  std::uint64_t recompute_ns = 0;    ///< what these ops took in the logged iteration
+  std::uint64_t ops_ns = 0;          ///< what all ops of the logged iteration took
   Bytes peak{0};                     ///< planned
   Bytes height{0};                   ///< planned: what its arena and lasting tensors take
   std::uint64_t iterations = 0;      ///< followed to their end

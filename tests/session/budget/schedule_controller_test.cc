@@ -24,6 +24,7 @@ class ScheduleControllerTest : public ::testing::Test {
       Schedule schedule;
       schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
       schedule.replays = 7;
+      schedule.replay_ns = 700;
       schedule.height = height_;
       return schedule;
     };
@@ -91,6 +92,17 @@ TEST_F(ScheduleControllerTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAn
   ASSERT_EQ(budgets_.size(), 1u);
   EXPECT_EQ(budgets_[0], kLimit - Bytes(16384));
   EXPECT_EQ(torch_.recordings, 1);
+}
+
+TEST_F(ScheduleControllerTest, TellsWhatItsOpsCostBesideTheJobs) {
+  StepLog log;
+  log.trace.ops.resize(3);
+  for (Op& op : log.trace.ops) op.duration_ns = 1000;
+  log.trace.ops[2].parent = OpId(1);  // its time is in that of the op around it
+  torch_.iteration.emplace(log);
+  until_followed();
+  EXPECT_EQ(budget_.facts().recompute_ns, 700u);
+  EXPECT_EQ(budget_.facts().ops_ns, 2000u);
 }
 
 TEST_F(ScheduleControllerTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewTimes) {
