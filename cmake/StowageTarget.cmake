@@ -38,7 +38,7 @@ endfunction()
 
 # stowage_test(<name> SOURCES … [LINK …] [LABELS …]): one GoogleTest program, and a CTest entry for it, labelled "unit" but
 # where its labels say "long": tools/test quick leaves those out. Programs labelled "sanitized" are what tools/test builds
-# (sanitized_tests) and runs once more under each sanitizer. The test's own sources are half of what is compiled and need no
+# (sanitized_tests) and runs once more under each sanitizer; those labelled "gpu" are what tools/gpu_check builds and runs. The test's own sources are half of what is compiled and need no
 # speed: -O1 and line tables compile in half the time. COST is about the seconds: CTest starts the longest first, so that no
 # core idles at the end, and goes by what it measured from the second run on.
 function(stowage_test name)
@@ -55,6 +55,9 @@ function(stowage_test name)
     list(APPEND ARG_LABELS unit)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" COST ${cost})
+  if("gpu" IN_LIST ARG_LABELS)
+    add_dependencies(gpu_check ${name})
+  endif()
   if("sanitized" IN_LIST ARG_LABELS)
     add_dependencies(sanitized_tests ${name})
   endif()

@@ -33,7 +33,8 @@ def header_folders(sites: list[pathlib.Path]) -> dict[str, str | None]:
     toolkits = [os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda"]
     candidates = [folder for site in sites
                   for folder in (*site.glob("nvidia/cu*/include"), *site.glob("nvidia/cuda_runtime/include"))]
-    candidates += [pathlib.Path(toolkit) / "include" for toolkit in toolkits]
+    # A toolkit of CUDA 13 has <nv/target> in a folder of its own.
+    candidates += [pathlib.Path(toolkit) / part for toolkit in toolkits for part in ("include", "include/cccl")]
     return {header: next((str(folder) for folder in candidates if (folder / header).exists()), None)
             for header in HEADERS}
 
