@@ -74,7 +74,7 @@ def measure(arguments: argparse.Namespace) -> dict:
     torch.zeros(1, device="cuda")
     probe = load_probe()
     probe.probe_remember_native()
-    events = record_iteration("gpt2", "small" if arguments.quick else "full")
+    events = record_iteration(arguments.model, "small" if arguments.quick else "full")
     torch.cuda.empty_cache()
     pairs = len(events) // 2
     probe.probe_set_events((ctypes.c_int64 * len(events))(*events), ctypes.c_size_t(len(events)))
@@ -142,10 +142,12 @@ in this run. Absolute times are this machine's
 def main() -> None:
     parser = PAGE.parser(__doc__, quick="a small model and few repeats")
     parser.add_argument("--device", choices=("simulated", "cuda"), default="simulated")
+    parser.add_argument("--model", default="gpt2", choices=models.names(), help="whose requests")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write what was measured here, too")
     parser.add_argument("--repeats", type=int, default=101, help="pairs of native and planned")
     parser.add_argument("--iterations", type=int, default=5, help="iterations timed at once")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    arguments = PAGE.parse(parser, "device", "repeats", "iterations")
+    arguments = PAGE.parse(parser, "device", "model", "repeats", "iterations")
     if arguments.quick:
         arguments.repeats = 11
     if arguments.child:
@@ -156,6 +158,8 @@ def main() -> None:
         raise SystemExit(f"not every request was a hit: {result['hits']} of {result['expected_hits']}, "
                          f"{result['missed']} misses")
     found = paired.ratio(result["planned"], result["native"])
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result | {"ratio": found, "bar": BAR}))
     shown = page(result, found, arguments.device)
     print(shown)
     print("within the bar" if found["median"] <= BAR else f"ABOVE the bar of {BAR}")

@@ -45,7 +45,8 @@ OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage doctor": "torch", "stow
 PACKAGES = ("sudo apt-get install g++ libtbb-dev liblpsolve55-dev libsuitesparse-dev flatbuffers-compiler "
             "libflatbuffers-dev libzstd-dev libcli11-dev nlohmann-json3-dev")  # compared with what the build asks for
 # Tools, which take minutes to hours and run this test: their usage has them.
-TOOLS = {"tools/demo", "tools/demo --quick", "tools/gpu_check --dry", "tools/test", "tools/test host", "tools/test quick",
+TOOLS = {"tools/demo", "tools/demo --quick", "tools/gpu_check", "tools/gpu_check --dry", "tools/gpu_check --list",
+         "tools/test", "tools/test host", "tools/test quick",
          "tools/test -k WORD", "tools/test --torch 2.15.0", "tools/bench PAGE"}
 # CTest's: it finds tests by them.
 LISTED = {"STOWAGE_EVICTION_SEEDS=1000 ctest --test-dir build -R recompute_forced_evictions --timeout 7200"}
