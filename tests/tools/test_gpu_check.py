@@ -10,6 +10,7 @@ import pytest
 
 from tests.style.files import ROOT, read
 from tools.gpu import check, state
+from tools.gpu.page import ORDER
 
 BASH = ROOT / "tools" / "gpu_check"
 
@@ -57,7 +58,7 @@ def test_the_bash_half_passes_every_option_on():
 def test_names_are_told_apart_and_estimates_are_there(steps):
     assert len({step.name for step in steps}) == len(steps) > 40
     assert all(step.estimate_s > 0 for step in steps)
-    assert {step.section for step in steps} == set(check.page.__globals__["ORDER"])
+    assert {step.section for step in steps} == set(ORDER)
 
 
 def test_the_first_call_tells_of_every_part(steps):
@@ -137,6 +138,7 @@ def test_results_go_where_they_are_told_and_are_gone_on_from(tmp_path, monkeypat
     monkeypatch.setattr(check, "look", lambda simulated: {"torch": "2.11.0", "python": "3.12.3", "device": "A GPU"})
     options = ["--out", str(tmp_path / "out"), "--build", str(tmp_path / "build")]
     assert check.main([*options, "--only", "a"]) == 0
+    assert "- b: not asked for" in (tmp_path / "out" / "gpu-a-gpu.md").read_text()
     assert check.main(options) == 0 and bench.done == ["a", "b"]
     found = json.loads((tmp_path / "out" / "gpu-a-gpu.json").read_text())
     assert list(found["steps"]) == ["a", "b"] and len(found["calls"]) == 2
@@ -144,6 +146,18 @@ def test_results_go_where_they_are_told_and_are_gone_on_from(tmp_path, monkeypat
     (tmp_path / "out" / "gpu-a-gpu.json").unlink()
     assert check.main(options) == 0 and bench.done == ["a", "b"], "the copy in the build folder was not used"
     assert check.main([*options, "--fresh"]) == 0 and bench.done == ["a", "b", "a", "b"]
+
+
+def test_a_page_that_cannot_be_written_does_not_end_the_suite(tmp_path, monkeypatch, capsys):
+    from tests.tools.gpu_fakes import Bench
+    from tools.gpu import order
+    bench = Bench(tmp_path)
+    monkeypatch.setattr(order, "all_steps", lambda: [bench.step("a", 1), bench.step("b", 1)])
+    monkeypatch.setattr(check, "look", lambda simulated: {"torch": "2.11.0", "python": "3.12.3", "device": "A GPU"})
+    monkeypatch.setattr(check, "page", lambda *_: 1 / 0)
+    assert check.main(["--out", str(tmp_path / "out"), "--build", str(tmp_path / "build")]) == 1
+    assert bench.done == ["a", "b"] and "ZeroDivisionError" in capsys.readouterr().out
+    assert list(json.loads((tmp_path / "out" / "gpu-a-gpu.json").read_text())["steps"]) == ["a", "b"]
 
 
 def test_docs_name_the_files():

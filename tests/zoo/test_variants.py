@@ -24,7 +24,8 @@ def trained(name: str, *words: str):
 
 @pytest.mark.parametrize("words", [
     (), ("--precision", "bfloat16"), ("--precision", "pure-bfloat16"), ("--precision", "float16"), ("--attention", "math"),
-    ("--fused",), ("--accumulate", "3"), ("--batch", "5"), ("--unsettled",)], ids=lambda words: "_".join(words) or "plain")
+    ("--fused",), ("--accumulate", "3"), ("--batch", "5"), ("--resident",), ("--unsettled",)],
+    ids=lambda words: "_".join(words) or "plain")
 def test_a_variant_trains_and_repeats_itself(words):
     first, second = trained("gpt2_small", *words), trained("gpt2_small", *words)
     digests = first.digests(of=fingerprint)

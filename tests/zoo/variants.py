@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fused", action="store_true", help="the optimizer's fused kernel")
     parser.add_argument("--accumulate", type=int, default=1, help="micro-steps in an iteration")
     parser.add_argument("--batch", type=int, help="samples in a batch, instead of the model's own number")
+    parser.add_argument("--resident", action="store_true", help="batches lie on the device, none is copied")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--unsettled", action="store_true", help="iterations agree now and then, and never for long")
     parser.add_argument("--compile", metavar="MODE", help="torch.compile in this mode, such as default")
@@ -117,6 +118,8 @@ def vary(job: Job, arguments: argparse.Namespace) -> Job:
     if arguments.channels_last:
         job.model.to(memory_format=torch.channels_last)
     job = _set_precision(job, arguments.precision)
+    if arguments.resident:
+        job.batches = [tuple(t.to(job.device) for t in batch) for batch in job.batches]
     if backend := ATTENTION[arguments.attention]:
         only = getattr(kernels.SDPBackend, backend)
         job.loss_function = _within(job.loss_function, lambda: kernels.sdpa_kernel(only))

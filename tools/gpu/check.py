@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 from tools.gpu import machine, state
 from tools.gpu.page import page
@@ -90,44 +91,56 @@ def begin(arguments: argparse.Namespace, seen: dict) -> tuple[state.State, pathl
     return found, out / f"gpu-{slug}.md"
 
 
+def write_page(path: pathlib.Path, content: dict, not_run: dict[str, str], command: str) -> bool:
+    """False where it could not be written; the steps go on, and the JSON file has all of it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(content, not_run, command))
+    except Exception:
+        print(f"warning: {path} was not written:\n{traceback.format_exc()}", flush=True)
+        return False
+    return True
+
+
 def run_suite(arguments: argparse.Namespace, steps, seen: dict, started: float) -> int:
     found, path = begin(arguments, seen)
     run = Run(arguments.dry, arguments.build)
-    suite = Suite(steps, found, run, started + arguments.seconds)
+    wanted = [step for step in steps if not arguments.only or arguments.only in step.name]
+    suite = Suite(wanted, found, run, started + arguments.seconds)
     command = "tools/gpu_check" + (" --dry" if arguments.dry else "")
 
-    def write() -> None:
-        waiting = {step.name: "not yet" for step in steps if not found.is_done(step.name)} | suite.not_run
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page(found.content, waiting, command))
+    def write() -> bool:
+        why = {step.name: "not yet" if step in wanted else "not asked for" for step in steps if not found.is_done(step.name)}
+        return write_page(path, found.content, why | suite.not_run, command)
     done = sum(found.is_done(step.name) for step in steps)
     if done:
         print(f"going on from {done} steps of an earlier call", flush=True)
     suite.go(write)
-    write()
+    written = write()
     found.save()
     left = [name for name, reason in suite.not_run.items() if reason.startswith("no time")] + suite.of("cut")
     print(f"{len(suite.of('passed'))} passed, {len(suite.of('missed'))} missed a goal, {len(suite.of('failed'))} failed, "
-          f"{len(suite.not_run)} not run; {path}")
+          f"{len(suite.not_run)} not run; {'the page follows' if arguments.shown else path}", flush=True)
     if left:
         print(f"for {len(left)} steps there was no time; call {command} again to go on")
-    return suite.exit_status()
+    return suite.exit_status() if written else 1
 
 
 def main(argv: list[str] | None = None) -> int:
     started = time.monotonic()
     arguments = parse(sys.argv[1:] if argv is None else argv)
     from tools.gpu.order import all_steps  # imports torch
-    steps = [step for step in all_steps() if not arguments.only or arguments.only in step.name]
+    steps = all_steps()
     if arguments.list:
         show(steps)
         return 0
     seen = look(arguments.dry)
+    arguments.shown = arguments.dry and arguments.out is None
     if seen["device"] is None:
         print(f"no GPU: torch {seen['torch']} sees no CUDA device; --dry uses the simulated one\n{seen['warnings']}",
               file=sys.stderr)
         return NO_GPU
-    if not arguments.dry or arguments.out:
+    if not arguments.shown:
         return run_suite(arguments, steps, seen, started)
     with tempfile.TemporaryDirectory() as folder:  # a dry run's page is shown, and left nowhere
         arguments.out = pathlib.Path(folder)

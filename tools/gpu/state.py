@@ -16,7 +16,7 @@ from tools.gpu.results import Result
 
 LAYOUT = 1
 # What changes no figure: documents, the results themselves, and what builds leave.
-APART = ("docs", "dist", ".git", ".cache", ".pytest_cache", "shared")
+APART = ("docs", "dist", "shared")
 
 
 def _git(root: pathlib.Path, *words: str) -> str | None:
@@ -32,7 +32,7 @@ def source_files(root: pathlib.Path) -> list[pathlib.Path]:
     for folder, folders, names in os.walk(root):
         top = pathlib.Path(folder) == root
         folders[:] = [name for name in folders if name != "__pycache__" and not (
-            top and (name in APART or name.startswith(("build", ".venv"))))]
+            top and (name in APART or name.startswith(("build", "."))))]
         found += [pathlib.Path(folder, name) for name in names if not name.endswith((".pyc", ".md"))]
     return sorted(found)
 
