@@ -4,7 +4,6 @@ Recording is weighed on a job that never settles (tests/zoo/variants.py), so tha
 record are alive together and take turns. Whether this Stowage has a setting for CUPTI is asked of it, not assumed.
 """
 
-import functools
 import json
 import shutil
 import statistics
