@@ -21,7 +21,8 @@ void ApiScope::begin(ApiDomain domain, std::uint32_t id, const char* name) {
   sink_ = activity_sink();
   if (sink_ == nullptr) return;
   begin_ = host_now();
-  current_call() = {domain, id, name, sink_->begin_call()};
+  current_call() = {domain, id, name};
+  sink_->begin_call(current_call());
 }
 
 void ApiScope::end() {

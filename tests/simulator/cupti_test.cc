@@ -300,12 +300,53 @@ TEST_F(Cupti, AMutedFunctionHasNoRecords) {
 }
 
 TEST_F(Cupti, FunctionsHaveNames) {
-  launch(stream_);
   const char* name = nullptr;
   EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
                                  &name),
             CUPTI_SUCCESS);
   EXPECT_STREQ(name, "cudaLaunchKernel_v7000");
+  EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemMap, &name),
+            CUPTI_SUCCESS);
+  EXPECT_STREQ(name, "cuMemMap");
+  EXPECT_NE(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, 1'000'000, &name), CUPTI_SUCCESS);
+}
+
+// What a subscriber is told.
+struct Told {
+  std::vector<std::pair<std::string, CUpti_ApiCallbackSite>> calls;
+  std::vector<std::uint32_t> correlations;
+};
+
+void on_call(void* user, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+  const auto* const call = static_cast<const CUpti_CallbackData*>(data);
+  static_cast<Told*>(user)->calls.emplace_back(call->functionName, call->callbackSite);
+  static_cast<Told*>(user)->correlations.push_back(call->correlationId);
+}
+
+TEST_F(Cupti, ASubscriberIsToldOfTheCallsThatItAskedForAndOfNoOthers) {
+  for (const CUpti_ActivityKind kind : kKinds) cuptiActivityDisable(kind);  // callbacks need none of them
+  Told told;
+  CUpti_SubscriberHandle subscriber = nullptr;
+  ASSERT_EQ(cuptiSubscribe(&subscriber, &on_call, &told), CUPTI_SUCCESS);
+  cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  launch(stream_);
+  cudaStreamSynchronize(stream_);
+  using Calls = decltype(told.calls);
+  const Calls both = {{"cudaLaunchKernel_v7000", CUPTI_API_ENTER},
+                      {"cudaLaunchKernel_v7000", CUPTI_API_EXIT}};
+  EXPECT_EQ(told.calls, both);
+  EXPECT_EQ(told.correlations[0], told.correlations[1]);
+  cuptiEnableCallback(0, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API,
+                      CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  launch(stream_);
+  EXPECT_EQ(told.calls, both);
+  cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
+  cudaStreamSynchronize(stream_);
+  EXPECT_EQ(told.calls.size(), 4u);
+  cuptiUnsubscribe(subscriber);
+  cudaStreamSynchronize(stream_);
+  EXPECT_EQ(told.calls.size(), 4u);
 }
 
 TEST_F(Cupti, ASecondSubscriberIsRefused) {

@@ -115,9 +115,12 @@ def by_subscriber(work: Callable[[], None]) -> dict[str, int]:
 
 
 def watched(work: Callable[[], None]) -> dict:
-    """By witness: `calls` while work() ran, and `control`, those of control(); or `refused`, why it saw nothing."""
+    """By witness: `calls` while work() ran, and `control`, those of control(); or `refused`, why it saw nothing.
+
+    The control gives cached memory back, so work() runs unwatched first: it must be steady when it is watched."""
     found = {}
     for name, witness in (("CUPTI callbacks", by_subscriber), ("Kineto", by_kineto)):
+        work()
         try:
             found[name] = {"calls": witness(work), "control": witness(control)}
         except (OSError, AttributeError, RuntimeError, ValueError) as error:

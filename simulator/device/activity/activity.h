@@ -3,7 +3,8 @@
 // The machine tells a sink, if one is set (stand_ins/cupti/), and nothing is written down without one. Each
 // API call gets a correlation id; the work that it causes carries that id.
 // Thread safety: set_activity_sink() from any thread; the sink is called from any thread, possibly with the
-// machine's lock held, so it calls nothing of the machine and nobody else's code.
+// machine's lock held, so it calls nothing of the machine and nobody else's code, but at a
+// call's begin and end.
 #pragma once
 
 #include <atomic>
@@ -58,9 +59,10 @@ struct MemoryOperation {
 class ActivitySink {
  public:
   virtual ~ActivitySink() = default;
-  /// A call begins on the calling thread; its correlation id.
-  virtual std::uint32_t begin_call() = 0;
-  /// It ended: `call` took from `begin` to `end`. Never called with the machine's lock held.
+  /// A call begins on the calling thread; gives it its correlation id. Like its end never told with the
+  /// machine's lock held.
+  virtual void begin_call(ApiCall& call) = 0;
+  /// It ended: `call` took from `begin` to `end`.
   virtual void end_call(const ApiCall& call, VirtualNs begin, VirtualNs end) = 0;
   virtual void add(const Work& work) = 0;
   virtual void add(const Wait& wait) = 0;

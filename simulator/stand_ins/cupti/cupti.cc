@@ -1,7 +1,9 @@
-// libcupti stand-in: the activity API, timestamps, one subscriber. Callbacks are accepted and never called.
+// libcupti stand-in: the activity API, timestamps, one subscriber and its callbacks
+// around calls of the driver and the runtime.
 #include <cupti.h>
 
 #include <cstring>
+#include <optional>
 
 #include "simulator/stand_ins/api.h"
 #include "simulator/stand_ins/cupti/faults.h"
@@ -40,28 +42,44 @@ SIM_API CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
 
 // ---- one subscriber
 
-SIM_API CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc, void*) {
+namespace {
+// Nothing happens here in the other domains, such as those of resources and of NVTX.
+std::optional<ApiDomain> api_of(CUpti_CallbackDomain domain) {
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) return ApiDomain::kDriver;
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) return ApiDomain::kRuntime;
+  return std::nullopt;
+}
+}  // namespace
+
+SIM_API CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc function,
+                                   void* user) {
   ANSWER_FAULT();
   static int handle = 0;
-  if (!Profiler::get().subscribe()) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  if (!Profiler::get().callbacks.subscribe(function, user))
+    return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&handle);
   return CUPTI_SUCCESS;
 }
 
 SIM_API CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) {
   ANSWER_FAULT();
-  Profiler::get().unsubscribe();
+  Profiler::get().callbacks.unsubscribe();
+  Profiler::get().listen_if_wanted();
   return CUPTI_SUCCESS;
 }
 
-SIM_API CUptiResult cuptiEnableCallback(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
-                                        CUpti_CallbackId) {
+SIM_API CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                                        CUpti_CallbackId id) {
   ANSWER_FAULT();
+  if (const auto api = api_of(domain)) Profiler::get().callbacks.enable(*api, id, enable != 0);
+  Profiler::get().listen_if_wanted();
   return CUPTI_SUCCESS;
 }
 
-SIM_API CUptiResult cuptiEnableDomain(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain) {
+SIM_API CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle, CUpti_CallbackDomain domain) {
   ANSWER_FAULT();
+  if (const auto api = api_of(domain)) Profiler::get().callbacks.enable(*api, enable != 0);
+  Profiler::get().listen_if_wanted();
   return CUPTI_SUCCESS;
 }
 
@@ -73,7 +91,8 @@ SIM_API CUptiResult cuptiFinalize() {
 
 SIM_API CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char** name) {
   ANSWER_FAULT();
-  *name = Profiler::get().name_of(static_cast<ApiDomain>(domain), id);
+  const auto api = api_of(domain);
+  *name = api ? function_name(*api, id) : nullptr;
   return *name != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 

@@ -47,8 +47,12 @@ void Profiler::enable(CUpti_ActivityKind kind, bool enabled) {
   clock.begin(now);
   clock.anchor(now, clock.now(now));
   enabled_[static_cast<std::size_t>(kind)].store(enabled);
+  listen_if_wanted();
+}
+
+void Profiler::listen_if_wanted() {
   const bool any = std::any_of(enabled_.begin(), enabled_.end(), [](const auto& one) { return one.load(); });
-  set_activity_sink(any ? this : nullptr);
+  set_activity_sink(any || callbacks.any() ? this : nullptr);
 }
 
 void Profiler::mute(ApiDomain domain, std::uint32_t id, bool muted) {
@@ -70,24 +74,19 @@ bool Profiler::pop(CUpti_ExternalCorrelationKind kind, std::uint64_t& last) {
 void Profiler::detach() {
   set_activity_sink(nullptr);
   for (auto& kind : enabled_) kind.store(false);
-  unsubscribe();
+  callbacks.unsubscribe();
   const std::lock_guard lock(mutex_);
   pending_.clear();
   muted_.clear();
 }
 
-const char* Profiler::name_of(ApiDomain domain, std::uint32_t id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = names_.find({domain, id});
-  return found == names_.end() ? nullptr : found->second;
-}
-
 // ---- what happens
 
 // Ids have gaps, as the real library's do.
-std::uint32_t Profiler::begin_call() {
+void Profiler::begin_call(ApiCall& call) {
+  call.correlation = last_correlation_.fetch_add(2) + 2;
+  if (callbacks.any()) callbacks.tell(call, CUPTI_API_ENTER);
   this_thread().call_began = clock.now(host_now());
-  return last_correlation_.fetch_add(2) + 2;
 }
 
 void Profiler::end_call(const ApiCall& call, VirtualNs, VirtualNs end) {
@@ -99,7 +98,6 @@ void Profiler::end_call(const ApiCall& call, VirtualNs, VirtualNs end) {
   bool many = false;
   {
     const std::lock_guard lock(mutex_);
-    names_.try_emplace({call.domain, call.id}, call.name);
     many = pending_.size() >= kManyPending;
     if (wanted && !muted_.contains({call.domain, call.id})) {
       add_externals(call, records);
@@ -110,6 +108,7 @@ void Profiler::end_call(const ApiCall& call, VirtualNs, VirtualNs end) {
   }
   write(std::move(records));
   if (many) write(take_complete(end, false));
+  if (callbacks.any()) callbacks.tell(call, CUPTI_API_EXIT);
 }
 
 // One record for each kind of which the thread has an id.

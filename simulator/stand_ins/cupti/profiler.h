@@ -11,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -21,6 +20,7 @@
 
 #include "simulator/device/activity/activity.h"
 #include "simulator/stand_ins/cupti/buffers.h"
+#include "simulator/stand_ins/cupti/callbacks.h"
 #include "simulator/stand_ins/cupti/clock.h"
 
 namespace stowage::simulator {
@@ -39,21 +39,19 @@ class Profiler final : public ActivitySink {
   void flush(bool forced);
   void use_system_thread_ids(bool system) { system_thread_ids_.store(system); }
   [[nodiscard]] bool system_thread_ids() const { return system_thread_ids_.load(); }
-  /// The name of a function that was called since recording began, or null.
-  const char* name_of(ApiDomain domain, std::uint32_t id);
-  /// True for the first client; a second one is refused until it unsubscribes.
-  bool subscribe() { return !subscribed_.exchange(true); }
-  void unsubscribe() { subscribed_.store(false); }
+  /// To be called when `callbacks` were changed, too: nothing is told while nobody listens.
+  void listen_if_wanted();
   /// Nothing is enabled, pushed or subscribed any more.
   void detach();
 
-  std::uint32_t begin_call() override;
+  void begin_call(ApiCall& call) override;
   void end_call(const ApiCall& call, VirtualNs begin, VirtualNs end) override;
   void add(const Work& work) override;
   void add(const Wait& wait) override;
   void add(const MemoryOperation& operation) override;
 
   ActivityBuffers buffers;
+  Callbacks callbacks;
   ActivityClock clock;
 
  private:
@@ -71,11 +69,9 @@ class Profiler final : public ActivitySink {
   std::array<std::atomic<bool>, 64> enabled_{};
   std::atomic<std::uint32_t> last_correlation_{0};
   std::atomic<bool> system_thread_ids_{false};
-  std::atomic<bool> subscribed_{false};
   std::mutex mutex_;
   std::vector<Pending> pending_;
   std::set<std::pair<ApiDomain, std::uint32_t>> muted_;
-  std::map<std::pair<ApiDomain, std::uint32_t>, const char*> names_;
 };
 
 }  // namespace stowage::simulator
