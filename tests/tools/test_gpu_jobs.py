@@ -8,6 +8,7 @@ import pytest
 
 from tools.gpu import budgets, jobs, machine, safety, turns
 from tools.gpu.api_calls import MEMORY, name_of
+from tools.gpu.op_times import kernels_of_iterations
 from tools.gpu.jobs import JobFailed, spec
 from tools.gpu.largest_batch import MOST_TRIES, NEAR, Search
 from tools.gpu.results import Result
@@ -202,3 +203,20 @@ def test_a_driver_that_does_not_know_a_name_is_asked_for_the_others(tmp_path, mo
 def test_without_nvidia_smi_nothing_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert machine.query("name") == {} and machine.used_bytes() is None and machine.others() == []
+
+
+def test_kernels_belong_to_the_iteration_that_launched_them():
+    """However late the device ran them; those of no op, and of iterations that are not steady, do not count."""
+    def iteration(name, begin):
+        return {"cat": "iteration", "name": name, "ts": begin, "dur": 10}
+
+    def op(number, at):
+        return {"cat": "cpu_op", "ts": at, "args": {"External id": number}}
+
+    def kernel(ns, at, **args):
+        return {"cat": "kernel", "ts": at, "args": {"duration ns": ns} | args}
+    events = [iteration("iteration 1", 0), iteration("steady iteration 2", 10), iteration("steady iteration 3", 20),
+              op(1, 5), op(2, 12), op(3, 19), op(4, 21), kernel(100, 6, **{"External id": 1}),
+              kernel(20, 13, **{"External id": 2}), kernel(3, 25, **{"External id": 3}), kernel(7, 26, **{"External id": 4}),
+              kernel(1000, 27)]
+    assert kernels_of_iterations(events) == [(2, 23), (1, 7)]

@@ -7,16 +7,14 @@ the control, a deliberate allocation.
 """
 
 import ctypes
-import json
-import pathlib
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 
 import torch
 
 from tests.zoo import counters
+from tools.gpu import kineto
 
 # By name, without the version that CUPTI appends.
 MEMORY = re.compile(r"cuda(Malloc|Free|MallocAsync|FreeAsync|MallocManaged|MallocPitch|Malloc3D|MallocFromPoolAsync)"
@@ -58,14 +56,7 @@ def control() -> None:
 
 def by_kineto(work: Callable[[], None]) -> dict[str, int]:
     """Counts by name."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        work()
-        torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "trace.json"
-        profile.export_chrome_trace(str(path))
-        events = json.loads(path.read_text())["traceEvents"]
-    names = [event["name"] for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver")]
+    names = [event["name"] for event in kineto.events(work) if event.get("cat") in ("cuda_runtime", "cuda_driver")]
     return dict(Counter(name_of(name) for name in names if MEMORY.match(name)))
 
 

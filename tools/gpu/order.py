@@ -3,14 +3,14 @@
 First what makes everything else moot; then one of each kind; then the rest, kind by kind.
 """
 
-from tools.gpu import budgets, costs, drop_in, largest_batch, memory_and_time, safety
+from tools.gpu import budgets, costs, drop_in, largest_batch, memory_and_time, op_times, safety
 from tools.gpu.suite import Step
 
-PARTS = (drop_in, memory_and_time, budgets, largest_batch, safety, costs)
+PARTS = (drop_in, memory_and_time, budgets, largest_batch, safety, op_times, costs)
 FIRST = (
     "load", "C++ tests", "doors gpt2_small", "drop-in resnet50", "memory and time gpt2_small", "hot path",
     "hazard two_streams", "budget bits gpt2_small", "drop-in others", "memory and time resnet50",
-    "memcheck control", "memcheck planned", "budgets gpt2_medium 66, 50",
+    "memcheck control", "memcheck planned", "op times", "budgets gpt2_medium 66, 50",
     # about here a first call ends
     "hazard captured_step", "hazard prefetched", "hazard mem_pool", "hazard graphed_model", "compile default",
     "memory and time llama_1b", "memory and time bert_base", "start-up", "recording",

@@ -2,7 +2,7 @@
 
 from benchmarks.pages import table
 
-ORDER = ("Drop-in", "Memory and time", "Budgets", "Safety", "Costs")
+ORDER = ("Drop-in", "Memory and time", "Budgets", "Safety", "Op times", "Costs")
 NONE = "–"
 INTRODUCTIONS = {
     "Drop-in": """Each job runs plain and with Stowage, 12 iterations. *Bits*: losses, gradients, parameters, buffers,
@@ -16,6 +16,8 @@ iteration that switches and the two behind it, less the median iteration.""",
 from the first allocation on. *Predicted*: by the costs that the schedule was made with. *MONeT's*: compute overhead as its
 repository publishes it, for its nearest budget.""",
     "Safety": """Each job leaves the same bits with Stowage as without it, with deterministic algorithms.""",
+    "Op times": """What Stowage records through CUPTI beside what PyTorch's profiler sees of the same job, and whether a
+profile is whole where both want CUPTI at one time.""",
     "Costs": "",
 }
 

@@ -106,6 +106,10 @@ class Worker:
         from tools.gpu import api_calls
         return api_calls.watched(lambda: self.do_run(iterations))
 
+    def do_profile(self, iterations: int) -> dict:
+        from tools.gpu import kineto
+        return kineto.kernels(lambda: self.do_run(iterations))
+
     def do_machine(self) -> dict:
         from tools.gpu import api_calls
         properties = torch.cuda.get_device_properties(0)
