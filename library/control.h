@@ -69,6 +69,8 @@ STOWAGE_API void stowage_join(void);
 STOWAGE_API void stowage_expect_joins(int all_join);
 /// How many evictions STOWAGE_EVICT has chosen so far, carried out or not.
 STOWAGE_API unsigned long long stowage_forced_choices(void);
+/// A profiler is about to use CUPTI: recording leaves it alone from now on.
+STOWAGE_API void stowage_leave_cupti(void);
 STOWAGE_API const char* stowage_version(void);
 /// The torch that the library was built for, such as "2.11.0".
 STOWAGE_API const char* stowage_torch_version(void);

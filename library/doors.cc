@@ -5,6 +5,7 @@
 #include "plugin/cpu/cpu_adaptor.h"
 #if STOWAGE_HAS_CUDA_ADAPTOR
 #include "plugin/cuda/cuda_install.h"
+#include "plugin/cuda/device/device_clock.h"
 #endif
 
 namespace stowage::plugin {
@@ -22,6 +23,7 @@ Status install_cuda(const session::Settings&) {
                "this build of Stowage has no CUDA part; build it against a CUDA build of torch"};
 }
 void remove_cuda() {}
+void leave_cupti() noexcept {}
 #endif
 
 }  // namespace
@@ -46,5 +48,7 @@ void close_doors() {
   remove_cuda();
   remove_cpu();
 }
+
+void make_room_for_profiler() noexcept { leave_cupti(); }
 
 }  // namespace stowage::plugin

@@ -12,5 +12,7 @@ namespace stowage::plugin {
 Status open_doors(const session::Settings& settings);
 /// Removes what is installed. Live tensors stay valid.
 void close_doors();
+/// Another client of CUPTI is about to begin. Any thread may call this at any time.
+void make_room_for_profiler() noexcept;
 
 }  // namespace stowage::plugin

@@ -26,9 +26,10 @@ def autoload() -> None:
             _trail.begin_if_asked()
         if not _asked():
             return
-        from stowage import _budget, _control, _library
+        from stowage import _budget, _control, _library, _profiler
         library = _library.load()
         _budget.offer_guards(library)
+        _profiler.make_room(library)
         library.stowage_autoload_preloaded() if _preloaded() else library.stowage_autoload()
         _control._finish_at_exit()
     except Exception as error:

@@ -4,7 +4,7 @@ import atexit
 import json
 from typing import Any
 
-from stowage import _budget, _library, _process
+from stowage import _budget, _library, _process, _profiler
 from stowage._library import StowageError
 
 
@@ -39,6 +39,7 @@ def enable(**settings: Any) -> None:
     Under a budget CPU tensors that are there already count, too. Calling it again changes nothing.
     Raises StowageError for a bad setting or a torch of another version."""
     _budget.offer_guards(_library.load())
+    _profiler.make_room(_library.load())
     _checked(_library.load().stowage_enable(_lines(settings)))
     if any("budget" in device for device in report().get("devices", ())):
         _budget.count_present_tensors(_library.load())

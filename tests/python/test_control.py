@@ -154,3 +154,16 @@ for i in range(8):
 print(stowage.report()["state"])
 """)
     assert done.stdout == "planned\n", done.stderr
+
+
+HOOKED = "import torch.autograd.profiler as p; print(hasattr(p._prepare_profiler, '__wrapped__'))"
+
+
+@pytest.mark.parametrize("program, settings, hooked", [
+    (ENABLE + HOOKED, {}, "True"), ("import torch\n" + HOOKED, {"STOWAGE": "1"}, "True"),
+    ("import torch, stowage\n" + HOOKED, {}, "False")])
+def test_torchs_profiler_says_before_it_begins_where_stowage_is_used(program, settings, hooked):
+    """Its profiles themselves are tested in tests/plugin/cuda/cupti_test.py."""
+    done = python(program, **settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == hooked

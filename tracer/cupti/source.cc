@@ -50,18 +50,26 @@ std::vector<std::uint64_t>& open_ids() {
 
 std::atomic<std::uint64_t> last_id{0};
 
+// The process's source. Never destroyed: the last clock may go after static objects.
+struct Present {
+  std::mutex mutex;
+  std::weak_ptr<Source> source;
+};
+Present& present() {
+  static auto& the_present = *new Present;
+  return the_present;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Source>> Source::join(const Library& library, const SourceOptions& options) {
-  static auto& mutex = *new std::mutex;
-  static auto& present = *new std::weak_ptr<Source>;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(present().mutex);
   if (options.others_record && options.others_record())
     return Error{ErrorCode::kUnsupported, "another profiler is recording"};
-  if (std::shared_ptr<Source> there = present.lock(); there && !there->is_lost()) return there;
+  if (std::shared_ptr<Source> there = present().source.lock(); there && !there->is_lost()) return there;
   std::shared_ptr<Source> made(new Source(library, options));
   if (stowage::Status started = made->start(); !started) return started.error();
-  present = made;
+  present().source = made;
   return made;
 }
 
@@ -143,6 +151,26 @@ void Source::give_way() noexcept {
   if (!lost_.exchange(true)) static_cast<void>(library_.flush_all(0));
 }
 
+void Source::leave_present() noexcept {
+  std::shared_ptr<Source> there;
+  {
+    const std::lock_guard lock(present().mutex);
+    there = present().source.lock();
+  }
+  if (there != nullptr && there->process_ == getpid()) there->leave();
+}
+
+void Source::leave() noexcept {
+  const std::lock_guard lock(flushing_);
+  if (!lost_.exchange(true)) disable_kinds();
+}
+
+// A forced flush returns all buffers, unfinished work in them.
+void Source::disable_kinds() noexcept {
+  for (const std::uint32_t kind : enabled_) static_cast<void>(library_.disable(kind));
+  static_cast<void>(library_.flush_all(kForced));
+}
+
 void Source::pop(const OpenedOp& op) noexcept {
   if (op.id == 0) return;
   std::vector<std::uint64_t>& open = open_ids();
@@ -207,7 +235,7 @@ void Source::fetch_records() {
 }
 
 Source::Collected Source::collect() {
-  if (!is_lost()) fetch_records();
+  is_lost() ? pool_->wait_until_read(options_.patience) : fetch_records();
   const ClockPair now = read_clocks();
   const std::lock_guard lock(mutex_);
   Collected collected{records_, names_.names(), losses_, ClockMap(begin_, now)};
@@ -221,11 +249,9 @@ Source::Collected Source::collect() {
 
 // Where CUPTI is lost, the kinds are the other client's, and any call of ours could harm what it records.
 void Source::stop() noexcept try {
-  const std::vector<std::uint32_t> enabled = std::exchange(enabled_, {});
-  if (!is_lost() && !enabled.empty()) {
+  if (!is_lost() && !enabled_.empty()) {
     const std::lock_guard lock(flushing_);
-    for (const std::uint32_t kind : enabled) static_cast<void>(library_.disable(kind));
-    static_cast<void>(library_.flush_all(kForced));
+    disable_kinds();
     if (detaches()) static_cast<void>(library_.finalize());
   }
   serve_no_buffers(pool_);

@@ -7,7 +7,7 @@
 //
 // Another client, above all PyTorch's profiler, may take CUPTI over at any time: it then gets the records,
 // and switches them off for all when it ends. So a source that notices one is *lost*: it flushes once, and
-// leaves CUPTI to the other one.
+// leaves CUPTI to the other one. Where somebody says so before (leave_present()), CUPTI is left as it was.
 //
 // Thread safety: every member, from any thread; push() and pop() of one op come from the same thread. No
 // exception leaves push() and pop().
@@ -51,6 +51,9 @@ class Source {
   /// The process's source, started if there is none. `options` count where it is started. Error:
   /// kUnsupported, saying why CUPTI does not work here. Requires: the process has a CUDA device.
   static Result<std::shared_ptr<Source>> join(const Library& library, const SourceOptions& options);
+  /// The process's source, if there is one, stops recording now and for good: all kinds are disabled, and
+  /// CUPTI has no buffer of ours any more. For another client that is about to begin.
+  static void leave_present() noexcept;
   /// Requires: no op is open.
   ~Source();
   Source(const Source&) = delete;
@@ -85,6 +88,8 @@ class Source {
   [[nodiscard]] ClockPair read_clocks() const;
   [[nodiscard]] bool detaches() const;
   void give_way() noexcept;
+  void leave() noexcept;
+  void disable_kinds() noexcept;
 
   const Library library_;
   const SourceOptions options_;

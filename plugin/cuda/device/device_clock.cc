@@ -61,6 +61,8 @@ void warn_once(const std::string& why) {
 
 }  // namespace
 
+void leave_cupti() noexcept { Source::leave_present(); }
+
 std::shared_ptr<tracer::OpClock> make_device_clock(c10::DeviceIndex index, OpenPools& pools,
                                                    const session::Settings& settings) {
   auto events = std::make_shared<tracer::EventClock>(c10::Device(c10::kCUDA, index),

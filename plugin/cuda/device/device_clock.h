@@ -22,4 +22,7 @@ namespace stowage::plugin {
 std::shared_ptr<tracer::OpClock> make_device_clock(c10::DeviceIndex index, OpenPools& pools,
                                                    const session::Settings& settings);
 
+/// Another client of CUPTI is about to begin: CUPTI is left to it, and events time what comes.
+void leave_cupti() noexcept;
+
 }  // namespace stowage::plugin

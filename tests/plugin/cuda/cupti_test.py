@@ -155,10 +155,13 @@ assert whole(profiled), kernels(profiled)
 """)
 
 
+@pytest.mark.parametrize("hook", [True, False])  # False: as where only the preload shim is there
 @pytest.mark.parametrize("schedule", [False, True])
-def test_a_profile_during_recording_is_whole_and_the_job_is_planned(schedule):
+def test_a_profile_during_recording_is_whole_and_the_job_is_planned(schedule, hook):
     """It may begin with a warm-up, in which CUPTI is its already."""
-    run(TORCH + f"""
+    out = run(TORCH + f"""
+from stowage import _profiler
+if {hook}: _profiler.make_room(lib)
 enable(cupti=1)
 job = Job()
 def mixed():
@@ -179,6 +182,7 @@ with profile(activities=BOTH) as profiled:
     torch.cuda.synchronize()
 assert whole(profiled), kernels(profiled)
 """)
+    assert ("unknown buffer" in out) != hook, out
 
 
 @pytest.mark.parametrize("errors, said", [

@@ -216,6 +216,26 @@ TEST_F(SourceTest, GivesWayToAnotherProfiler) {
       << "no disable, no further flush, no finalize: they would end the other's recording";
 }
 
+TEST_F(SourceTest, LeavesCuptiCleanWhereAnotherProfilerIsAboutToBegin) {
+  auto source = join();
+  const OpenedOp open = source->push();
+  fake.write({call(1)});
+  Source::leave_present();
+  EXPECT_TRUE(source->is_lost());
+  EXPECT_TRUE(fake.enabled.empty());
+  EXPECT_EQ(source->collect().losses.lost_buffers, 0u);
+  EXPECT_EQ(source->collect().records.size(), 1u) << "what was recorded before is kept";
+  fake.take_over();
+  source->pop(open);
+  EXPECT_TRUE(fake.stack.empty());
+  EXPECT_EQ(source->push().id, 0u);
+  const std::vector<std::string> calls = fake.calls;
+  Source::leave_present();
+  source.reset();
+  Source::leave_present();
+  EXPECT_EQ(fake.calls, calls) << "no call of ours while the other one records";
+}
+
 TEST_F(SourceTest, AnOpThatEndsElsewhereTakesBackNothing) {
   const auto source = join();
   const OpenedOp op = source->push();
