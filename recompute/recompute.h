@@ -110,6 +110,9 @@ class Runtime {
 
   /// True while the calling thread recomputes: its allocations and ops are not the job's own.
   static bool replaying() noexcept;
+  /// True while an out-of-memory error on the calling thread would not reach the job: something else is tried
+  /// after it.
+  static bool may_fail() noexcept;
 
   /// What happened since install().
   static RuntimeCounters counters();

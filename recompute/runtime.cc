@@ -2,6 +2,7 @@
 #include <chrono>
 #include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "recompute/interposer/interposer.h"
@@ -42,10 +43,18 @@ bool search_room(Search search) noexcept try {
   return false;
 }
 
-// Values that no op after `last` used become leaves.
-void forget_history_until(Machine& all, std::uint64_t last) {
+// An iteration may end in the middle of a graph, as where each of two optimizers steps: what it made and what
+// is alive may have to be evicted yet. A value that is made from that of the iteration before would have a
+// longer history after each iteration.
+bool needs_its_history(const Machine& all, const StorageRecord& record, std::uint64_t ops) {
+  return Residency::may_evict(record) && record.bytes >= all.options.smallest.value() &&
+         record.current->depth <= ops;
+}
+
+// Values that no op after `last` used become leaves. `ops`: how many the iteration had.
+void forget_history_until(Machine& all, std::uint64_t last, std::uint64_t ops) {
   all.book.for_each([&](StorageRecord& record) {
-    if (record.last_use <= last) record.current->forget_recipe();
+    if (record.last_use <= last && !needs_its_history(all, record, ops)) record.current->forget_recipe();
   });
 }
 
@@ -122,12 +131,13 @@ void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
-  all.iteration_began = all.op_number;
+  const std::uint64_t ops = all.op_number - std::exchange(all.iteration_began, all.op_number);
   const std::uint64_t ended = training_threads().end_iteration(std::this_thread::get_id(), all.op_number);
   all.residency.bury_all_dead();
   all.steps.end_iteration();
   look_for_raw_writes(all);
-  all.residency.any_away() ? all.book.sweep() : forget_history_until(all, ended);
+  all.book.sweep();
+  if (!all.residency.any_away()) forget_history_until(all, ended, ops);
   all.steps.begin_iteration();
 }
 
@@ -173,6 +183,7 @@ void Runtime::suspend() {
 void Runtime::resume() noexcept { end_suspension(); }
 
 bool Runtime::replaying() noexcept { return this_thread().replaying > 0; }
+bool Runtime::may_fail() noexcept { return this_thread().may_fail > 0; }
 
 RuntimeCounters Runtime::counters() {
   Machine& all = machine();

@@ -20,7 +20,10 @@ class StepTimes {
 
   /// How many iterations are to be logged before put_into() makes sense.
   [[nodiscard]] std::uint32_t iterations() const { return timer_ != nullptr ? timer_->iterations() : 1; }
-  [[nodiscard]] bool wants_more() const { return iterations_.size() < iterations(); }
+  /// How many of them are still to come.
+  [[nodiscard]] std::uint32_t to_come() const {
+    return iterations() - static_cast<std::uint32_t>(iterations_.size());
+  }
   /// The next ops belong to a further iteration.
   void begin_iteration();
   TimedOp start() { return timer_ != nullptr ? timer_->start() : TimedOp(); }

@@ -45,9 +45,13 @@ std::optional<Result<StepLog>> StepWatch::take_log() {
   return taken;
 }
 
+// The log that is handed out begins with everything there; those before it are for their times alone, and go
+// on as they are: what is brought back and then written over can be evicted no more.
 void StepWatch::end_iteration() {
   if (recorder_ != nullptr) finish_log();
-  if (times_ == nullptr && wanted_ == nullptr && !follower_.follows()) return;
+  const StepTimes* const next = wanted_ != nullptr ? wanted_.get() : times_.get();
+  const bool hands_out = next != nullptr && next->to_come() == 1;
+  if (!hands_out && !follower_.follows()) return;
   try {
     const Deeper may_fail(this_thread().may_fail);
     residency_.restore_all();
@@ -68,7 +72,7 @@ void StepWatch::finish_log() {
   Result<StepLog> log = recorder_->finish();
   recorder_.reset();
   if (log) times_->end_iteration(*log);
-  if (log && times_->wants_more()) return;
+  if (log && times_->to_come() > 0) return;
   if (log) times_->put_into(*log);
   times_.reset();
   log_.emplace(std::move(log));

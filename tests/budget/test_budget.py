@@ -48,7 +48,8 @@ def test_the_same_bits_within_the_budget(name, percent):
     own_peak = first["report"]["budget"]["own_peak_bytes"]
     left = first if percent == 75 else under(name, str(own_peak * percent // 100))
     budget = left["report"]["budget"]
-    assert budget["limit_bytes"] == own_peak * percent // 100
+    not_met = left["error"] != "" and budget["excess_bytes"] > 0  # it held more that stays when the limit was set
+    assert budget["limit_bytes"] == (0 if not_met else own_peak * percent // 100)
     if left["error"]:
         assert percent not in REACHED.get(name, ()), left["error"]
         assert "is used up" in left["error"] and "would be enough here" in left["error"]

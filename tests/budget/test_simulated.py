@@ -24,8 +24,8 @@ STEADY = 4  # iterations at the end: by then schedules have settled; two_streams
 # The least percent that these jobs were seen to run at; below it one may end in an out-of-memory error.
 REACHED = dict.fromkeys((
     "gpt", "two_streams", "deep_perceptron", "wide_convolutions", "deep_gpt", "deep_bert", "small_gpt", "gan",
-    "accumulation", "deep_channels_last", "deep_hooks", "deep_checkpoint", "large_unet"), 33)
-REACHED |= dict.fromkeys(("large_densenet", "autocast", "double_backward"), 50)
+    "accumulation", "deep_channels_last", "deep_hooks", "deep_checkpoint", "large_unet", "double_backward"), 33)
+REACHED |= dict.fromkeys(("large_densenet", "autocast"), 50)
 NAMES = ["gpt", "two_streams"]
 PERCENTS = (75, 50)
 if os.environ.get("STOWAGE_BUDGET_JOBS") == "all":
@@ -33,6 +33,8 @@ if os.environ.get("STOWAGE_BUDGET_JOBS") == "all":
              "large_densenet", "deep_gpt", "deep_bert", "small_gpt", "deep_custom_function", "deep_hooks",
              "deep_checkpoint", "lstm", "gan", "accumulation", "autocast", "double_backward", "two_streams"]
     PERCENTS = (75, 50, 33)
+# Two optimizers, so that iterations end in the middle of a graph; recomputations that run short and try something else.
+HARD = [("gan", 40), ("double_backward", 33)]
 
 
 def environment(**settings: str) -> dict[str, str]:
@@ -66,8 +68,7 @@ def at(name: str, percent: int) -> tuple[int, dict]:
     return own_peak, first if percent == 75 else under(name, str(own_peak * percent // 100))
 
 
-@pytest.mark.parametrize("percent", PERCENTS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name, percent", sorted({*((name, percent) for name in NAMES for percent in PERCENTS), *HARD}))
 def test_within_the_budget_by_the_devices_own_count(name, percent):
     own_peak, left = at(name, percent)
     budget = left["report"]["budget"]

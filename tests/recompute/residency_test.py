@@ -281,16 +281,41 @@ def test_what_passes_unseen_reads_nothing_that_is_away():
         assert torch.equal(call(), value)
 
 
-def test_values_of_an_ended_iteration_stay():
+@pytest.mark.parametrize("away", [True, False])
+def test_an_iteration_may_end_in_the_middle_of_a_graph(away):
+    """As where each of two optimizers steps: what was made before may have to be evicted after."""
     x = data(50)
-    y, z = x.exp(), x.sin()
-    before = y.clone()
-    assert evict(y)
+    y = x.exp()
+    z = y.sin()
+    before = z.clone()
+    if away:
+        assert evict(y)
     probe.library.probe_end_iteration()
-    assert is_evicted(y), "its recipe is needed yet"
-    assert torch.equal(y, before)
+    assert is_evicted(y) == away
+    assert evict(z)
+    assert torch.equal(z, before)
+
+
+def test_values_made_from_what_a_step_wrote_stay_behind_it():
+    weight, x = data(50), data(50)
+    y = x * weight
+    weight.add_(1.0)
     probe.library.probe_end_iteration()
-    assert not evict(y) and not evict(z)
+    assert not evict(y)
+
+
+def test_history_does_not_grow_from_iteration_to_iteration():
+    """A state that each iteration makes from the one before: what evicting it costs is no more than two of them."""
+    x = data(50)
+    state, evicted = x.exp(), 0
+    for _ in range(12):
+        state = (state * 0.5).sin().cos()
+        probe.library.probe_end_iteration()
+        before, seen = state.clone(), probe.counters()["replays"]
+        evicted += evict(state)
+        assert torch.equal(state, before)
+        assert probe.counters()["replays"] - seen <= 2 * 4
+    assert evicted > 0
 
 
 def test_uninstalling_brings_everything_back():

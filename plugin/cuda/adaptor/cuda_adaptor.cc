@@ -190,18 +190,6 @@ bool CudaAdaptor::has_remedies(c10::DeviceIndex index) const {
          (expandable_segments_are_ours() && known_device(index) != nullptr);
 }
 
-std::string CudaAdaptor::arena_line(c10::DeviceIndex index) const {
-  std::uint64_t mapped = 0;
-  std::uint64_t live = 0;
-  for (CudaDevice* device : devices_of(index)) {
-    mapped += device->session.arena_bytes().value();
-    live = static_cast<std::uint64_t>(device->joint.blocks().use().rounded_bytes[0].current);  // all share it
-  }
-  return "Of the device's memory Stowage holds " + c10::CachingAllocator::format_size(mapped) +
-         " as the arena of its plan, of which " + c10::CachingAllocator::format_size(live) +
-         " are in use now.";
-}
-
 void CudaAdaptor::report_to_profiler(CudaDevice& device, void* address, std::int64_t bytes) {
   const auto stats = getDeviceStats(device.index);
   // Report a free before it is counted: afterwards another thread may own the address.

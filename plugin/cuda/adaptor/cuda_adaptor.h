@@ -202,6 +202,9 @@ class CudaAdaptor final : public torch_cuda::CUDAAllocator, public DeviceListene
   torch_cuda::ShareableHandle share_malloc_arena(const ArenaEntry& entry, void* address);
   std::vector<CudaDevice*> devices_of(c10::DeviceIndex index) const;
   std::string arena_line(c10::DeviceIndex index) const;
+  /// Upstream's error with what Stowage knows of it.
+  c10::OutOfMemoryError explained(const c10::OutOfMemoryError& error, CudaDevice& device, std::size_t bytes,
+                                  bool limited);
 
   /// Upstream's figures may have changed, on any device that has a session.
   void note_upstream();

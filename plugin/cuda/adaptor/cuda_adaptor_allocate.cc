@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
-#include "plugin/cuda/adaptor/out_of_memory.h"
 #include "plugin/cuda/upstream/upstream_space.h"
+#include "recompute/recompute.h"
 #include "tracer/observers/factory_ops.h"
 #include "tracer/observers/op_observer.h"
 
@@ -191,22 +191,15 @@ auto CudaAdaptor::within_budget(CudaDevice& device, std::size_t bytes, cudaStrea
       }
     } while (make_room(device, bytes, stream));
   }
+  // Where the error does not reach the job, neither observers nor statistics see it.
+  std::optional<NotTheEnd> quiet;
+  if (C10_UNLIKELY(limited) && recompute::Runtime::may_fail()) quiet.emplace();
   try {
     return ask_upstream(device.index, ask);
   } catch (const c10::OutOfMemoryError& error) {
+    if (quiet) device.port.limit().note_mended();
     device.session.finish_frees();  // as native does with its own blocks before it reports the error
-    std::string text = error.what_without_backtrace();
-    if (c10::CachingAllocator::AcceleratorAllocatorConfig::use_expandable_segments())
-      text = without_known_advice(std::move(text));
-    if (const auto allowed = device.port.fraction().users_bytes())
-      text = with_users_fraction(std::move(text), *allowed);
-    c10::OutOfMemoryError told({__func__, __FILE__, __LINE__}, std::move(text));
-    told.add_context(arena_line(device.index));
-    if (limited) {
-      const Bytes workspaces = upstream_workspaces(upstream_, device.index);
-      told.add_context("stowage: " + device.session.explain_shortage(Bytes{bytes}, workspaces));
-    }
-    throw told;
+    throw explained(error, device, bytes, limited);
   }
 }
 
