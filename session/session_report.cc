@@ -1,10 +1,10 @@
 // A session's figures, and its report (keys in docs/report.md).
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "core/format/trace_file.h"
+#include "core/timed_ops.h"
 #include "session/session_state.h"
 
 namespace stowage::session {
@@ -57,16 +57,16 @@ Json losses_json(const ActivityLosses& lost) {
           {"missing_work", lost.missing_work}, {"beyond_limit", lost.beyond_limit}};
 }
 
-// Ops that call others are left out: their time is that of the ops inside.
-void add_op_times(Json& json, const Trace& trace) {
-  std::array<std::uint64_t, static_cast<std::size_t>(kLastTimeSource) + 1> ops{};
-  for (const Op& op : trace.ops)
-    if ((op.flags & kOpComposite) == 0) ++ops[static_cast<std::size_t>(op.timed_by)];
-  Json by;
+Json op_times_json(const TimedOps& ops) {
+  Json by = Json::object();
   for (std::size_t source = 0; source < ops.size(); ++source)
     if (ops[source] > 0) by[to_string(static_cast<TimeSource>(source))] = ops[source];
-  if (by.empty()) return;
-  json["op_times"] = by;
+  return by;
+}
+
+void add_op_times(Json& json, const Trace& trace) {
+  if (trace.ops.empty()) return;
+  json["op_times"] = op_times_json(count_timed_ops(trace.ops));
   if (!trace.activities.empty() || trace.losses != ActivityLosses{})
     json["activity_losses"] = losses_json(trace.losses);
 }
@@ -80,6 +80,7 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"recomputed_ops", facts.recomputed_ops},
           {"recompute_ms", static_cast<double>(facts.recompute_ns) / kMilli},
           {"ops_ms", static_cast<double>(facts.ops_ns) / kMilli},
+          {"op_times", op_times_json(facts.timed_ops)},
           {"peak_bytes", facts.peak.value()},
           {"height_bytes", facts.height.value()},
           {"iterations", facts.iterations},

@@ -142,7 +142,10 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   facts_.evictions = evictions;
   facts_.recomputed_ops = replays;
   facts_.recompute_ns = schedule.replay_ns;
-  if (log_ != nullptr) facts_.ops_ns = ops_ns(*log_);
+  if (log_ != nullptr) {
+    facts_.ops_ns = ops_ns(*log_);
+    facts_.timed_ops = count_timed_ops(log_->trace.ops);
+  }
   facts_.peak = peak;
   facts_.height = height;
   facts_.tightened = tries_ + fits_;

@@ -19,6 +19,7 @@
 #include <string>
 #include <utility>
 
+#include "core/timed_ops.h"
 #include "planner/schedule/background.h"
 #include "session/ports/torch_port.h"
 #include "session/states/states.h"
@@ -33,6 +34,7 @@ struct ScheduleFacts {
   std::uint64_t recomputed_ops = 0;  ///< planned in each iteration
   std::uint64_t recompute_ns = 0;    ///< what these ops took in the logged iteration
   std::uint64_t ops_ns = 0;          ///< what all ops of the logged iteration took
+  TimedOps timed_ops{};              ///< what says so, of how many ops
   Bytes peak{0};                     ///< planned
   Bytes height{0};                   ///< planned: what its arena and lasting tensors take
   std::uint64_t iterations = 0;      ///< followed to their end

@@ -14,7 +14,7 @@ import sys
 
 # Prefix, the status that refuses. The first match counts. A refusal of None: the call succeeds.
 FAMILIES = [
-    ("cublasLt", 15), ("cublas", None), ("cudnn", None), ("cupti", None), ("cusparse", 10), ("cusolver", 9),
+    ("cublasLt", 15), ("cublas", None), ("cudnn", None), ("cupti", 27), ("cusparse", 10), ("cusolver", 9),
     ("cufft", 16), ("curand", 999), ("cuFile", 5030), ("nccl", 3), ("__cuda", 801), ("cuda", 801), ("cu", 801),
 ]
 # cuBLAS routines that copy between host and device, and have no handle.

@@ -98,6 +98,16 @@ def test_steady_iterations_evict_the_same(name, percent):
     assert len(set(left["events"][-STEADY:])) == 1
 
 
+@pytest.mark.parametrize("cupti, source", [("auto", "cupti"), ("0", "events")])
+def test_a_schedule_goes_by_what_the_device_measured(cupti, source):
+    done = process("-m", "tests.budget.cuda_job", "16", "gpt", STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="75%",
+                   STOWAGE_PLAN_WAIT_MS="60000", STOWAGE_CUPTI=cupti)
+    assert done.returncode == 0, done.stderr[-3000:]
+    schedule = json.loads(done.stdout.splitlines()[-1])["report"]["budget"]["schedule"]
+    assert schedule["followed"] and set(schedule["op_times"]) == {source}, schedule
+    assert 0 < schedule["recompute_ms"] < schedule["ops_ms"]
+
+
 FITS = """
 import torch, stowage
 model = torch.nn.Sequential(*(torch.nn.Linear(512, 512) for _ in range(8))).cuda()

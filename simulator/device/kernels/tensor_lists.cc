@@ -93,6 +93,7 @@ std::vector<const void*> addresses_in(const TensorLists& layout, const void* arg
     used = std::max<std::size_t>(used, tensor + std::size_t{1});
   }
   used = std::min(used, layout.tensors);
+  if (used == 0) return {};
   std::vector<const void*> found;
   const auto take = [&](std::size_t offset) {
     found.resize(found.size() + used);

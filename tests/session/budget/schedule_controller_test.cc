@@ -94,6 +94,29 @@ TEST_F(ScheduleControllerTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAn
   EXPECT_EQ(torch_.recordings, 1);
 }
 
+TEST_F(ScheduleControllerTest, WhereOpsAreTimedOverSeveralIterationsTheLastOneIsPlannedFrom) {
+  torch_.iterations_logged = 4;
+  for (int i = 0; i < 6; ++i) rescued();
+  EXPECT_FALSE(torch_.follows) << "two that evict, and three of the four that are logged";
+  rescued();
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 1);
+  ASSERT_EQ(budgets_.size(), 1u);
+}
+
+TEST_F(ScheduleControllerTest, TellsWhatTimedTheOpsThatItWasMadeFrom) {
+  StepLog log;
+  log.trace.ops.resize(4);
+  for (Op& op : log.trace.ops) op.timed_by = TimeSource::kCupti;
+  log.trace.ops[1].timed_by = TimeSource::kModel;
+  log.trace.ops[2].flags = kOpComposite;
+  torch_.iteration.emplace(log);
+  until_followed();
+  const TimedOps timed = budget_.facts().timed_ops;
+  EXPECT_EQ(timed[static_cast<std::size_t>(TimeSource::kCupti)], 2u);
+  EXPECT_EQ(timed[static_cast<std::size_t>(TimeSource::kModel)], 1u);
+}
+
 TEST_F(ScheduleControllerTest, TellsWhatItsOpsCostBesideTheJobs) {
   StepLog log;
   log.trace.ops.resize(3);
