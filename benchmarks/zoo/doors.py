@@ -42,7 +42,8 @@ def table(all_figures: AllFigures, models: list[str], doors: list[str]) -> str:
 def verdict(all_figures: AllFigures) -> str:
     missed = [f"{model} through {door} ({', '.join(figures.faults())})" for (model, door), figures in all_figures.items()
               if figures.faults()]
-    return (f"Planned within {steady.SWITCHED_WITHIN} iterations, no miss and no device call: "
+    within = f"{steady.SWITCHED_WITHIN} iterations ({steady.SWITCHED_WITHIN + steady.TIMED_MORE} where a trace is written)"
+    return (f"Planned within {within}, no miss and no device call: "
             + ("missed by " + "; ".join(missed) if missed else f"reached by all {len(all_figures)}") + ".\n")
 
 

@@ -22,6 +22,7 @@ CONFIGURATIONS = ("native", "expandable", "stowage")
 ITERATIONS = 12
 STEADY = 4  # iterations at the end
 SWITCHED_WITHIN = 6  # iterations
+TIMED_MORE = 3  # a job that writes a trace logs four iterations, not one: a time is the median of four
 PROCESSES = 2
 
 
@@ -49,8 +50,9 @@ class Figures:
         if report.get("state") != "planned" or not report["plans"]:
             return [f"not planned: {report.get('reason') or report.get('state') or 'no report'}"]
         planned, switch = report["planned_iterations"], report["switched_at_iteration"]
+        within = SWITCHED_WITHIN + (TIMED_MORE if self.replayed else 0)
         held = {
-            f"switched at iteration {switch}": 0 < switch <= SWITCHED_WITHIN,
+            f"switched at iteration {switch}": 0 < switch <= within,
             f"{planned} planned iterations": planned > STEADY,
             f"{self.misses} misses": self.misses == 0 and report["clean_iterations"] == planned,
             f"{report['hits']} hits": report["hits"] >= planned * self.plan["entries"] > 0,

@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace stowage::tracer::cupti {
+namespace {
+
+/// Keeps `memory` until the process ends, where a check for leaks finds it.
+void keep_forever(std::unique_ptr<std::byte[]>& memory) noexcept try {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<std::byte[]>>;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(memory));
+} catch (...) {
+  static_cast<void>(memory.release());
+}
+
+}  // namespace
 
 BufferPool::BufferPool(std::size_t count, std::size_t bytes) : bytes_(bytes), buffers_(count) {
   for (Buffer& buffer : buffers_) buffer.memory = std::make_unique<std::byte[]>(bytes);  // zeroed and touched
@@ -10,7 +23,7 @@ BufferPool::BufferPool(std::size_t count, std::size_t bytes) : bytes_(bytes), bu
 
 BufferPool::~BufferPool() {
   for (Buffer& buffer : buffers_)
-    if (buffer.place == Place::kAway) static_cast<void>(buffer.memory.release());
+    if (buffer.place == Place::kAway) keep_forever(buffer.memory);
 }
 
 BufferPool::Buffer* BufferPool::find(const std::byte* buffer) {
