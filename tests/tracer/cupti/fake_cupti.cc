@@ -80,6 +80,7 @@ struct FakeFunctions {
     return kSuccess;
   }
   static CuptiResult get_dropped(void*, std::uint32_t, std::size_t* dropped) {
+    const std::lock_guard lock(fake->mutex_);
     *dropped = std::exchange(fake->dropped, 0);
     return kSuccess;
   }
