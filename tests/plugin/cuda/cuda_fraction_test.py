@@ -77,6 +77,7 @@ assert 360 * MiB < torch.cuda.memory_reserved() <= 400 * MiB, torch.cuda.memory_
 """)
 
 
+# Without a plan the user's own settings are back, without expandable segments: with torch 2.15 that takes 4 MiB more.
 def test_a_plan_that_the_fraction_has_no_room_for_is_refused():
     run_job("""
 enable()
@@ -94,7 +95,7 @@ for _ in range(20):
 job = job()
 enable()
 for _ in range(3): job.step()
-set_limit(torch.cuda.memory_reserved() / MiB + 1)
+set_limit(torch.cuda.memory_reserved() / MiB + 8)
 for _ in range(10): job.step()
 assert torch.cuda.memory_reserved() <= torch.cuda.get_per_process_memory_fraction() * total + 1
 """)
