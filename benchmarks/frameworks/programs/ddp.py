@@ -5,11 +5,11 @@ import itertools
 
 import torch
 import torch.distributed
-from left import Left, batches
+from left import LONG, Left, batches
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS = 30
+STEPS = 30 * LONG
 torch.distributed.init_process_group("gloo")
 rank = torch.distributed.get_rank()
 torch.manual_seed(0)

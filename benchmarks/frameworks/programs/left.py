@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import resource
 from collections.abc import Iterator
 
@@ -9,7 +10,8 @@ import torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 SCALE = 16 if DEVICE == "cuda" else 1  # of batches: the simulated device computes nothing
-LONG = 3 if DEVICE == "cuda" else 1  # times as many iterations, so that there is a steady state
+# Times as many iterations, so that there is a steady state.
+LONG = int(os.environ.get("LONG", 3 if DEVICE == "cuda" else 1))
 
 
 def batches(count: int, *shape: int, below: int = 0) -> Iterator[torch.Tensor]:
