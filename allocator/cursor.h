@@ -78,6 +78,11 @@ class Cursor {
   bool mark();
   /// More plans, after those that are there. The position stays.
   void add(const Plan& plan);
+  /// The plans of the latest iterations, oldest first.
+  [[nodiscard]] const std::vector<std::uint32_t>& history() const { return history_; }
+  /// Goes to the beginning of the plan that should follow after `history`. Requires: no iteration has begun,
+  /// and all are plans.
+  void foresee(const std::vector<std::uint32_t>& history);
 
  private:
   static constexpr std::uint32_t kBeginning = 8;  ///< entries of a plan

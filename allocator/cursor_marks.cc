@@ -65,6 +65,15 @@ void Cursor::begin_iteration(std::uint32_t ended) {
   clean_ = true;
 }
 
+void Cursor::foresee(const std::vector<std::uint32_t>& history) {
+  history_.clear();
+  foretold_ = 0;
+  for (const std::uint32_t plan : history) {
+    plans_[plan].last_used = ++iteration_;
+    at_ = {predict(plan), 0};
+  }
+}
+
 // What followed the longest earlier run that is like the latest iterations, the last of such runs; so an
 // evaluation every n iterations, or n micro-steps, are foretold from their second round on. As long as it
 // comes true the place moves along, and nothing is searched.

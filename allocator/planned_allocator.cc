@@ -29,6 +29,13 @@ Status check_plan(const Plan& plan, const Arena& arena) {
                    std::to_string(arena.reserved().value()) + ": reserve more, or plan with a lower budget"};
 }
 
+/// The first of `wanted` are for the same iterations as `plans`.
+bool begins_alike(const std::vector<Plan>& plans, const std::vector<Plan>& wanted) {
+  return plans.size() <= wanted.size() &&
+         std::equal(plans.begin(), plans.end(), wanted.begin(),
+                    [](const Plan& a, const Plan& b) { return a.fingerprint == b.fingerprint; });
+}
+
 Status out_of_host_memory() {
   return Error{ErrorCode::kOutOfMemory,
                "the host has no memory left for the plan's tables: free some and plan again"};
@@ -43,8 +50,9 @@ PlannedAllocator::Hot::Hot(ArenaCounters& shared, const Arena& arena, Layout fir
       reserved(arena.reserved().value()),
       layout(std::move(first)) {}
 
-void* PlannedAllocator::State::miss(Miss reason) {
+void* PlannedAllocator::State::miss(Miss reason, Bytes bytes) {
   ++counts.misses[static_cast<std::size_t>(reason)];
+  counts.missed_bytes += round_up(bytes).value();
   ++misses_of_iteration;
   return nullptr;
 }
@@ -67,6 +75,7 @@ void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
   if (void* const address = take(at, bytes)) return address;
   if (plans[at.plan].entries[at.entry].offset == kUpstream) {
     ++counts.planned_upstream;
+    counts.missed_bytes += round_up(bytes).value();
     return nullptr;
   }
   // A slot that is in use is also a sign that the iteration is another plan's, which begins alike but keeps
@@ -85,9 +94,12 @@ void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
     cursor.follow(plan);
     follow_cursor();
     ++counts.planned_upstream;
+    counts.missed_bytes += round_up(bytes).value();
     return nullptr;
   }
-  return miss(Miss::kSlotInUse);
+  ++counts.displaced;
+  if (void* const address = improvise_displaced(at, bytes)) return address;
+  return miss(Miss::kSlotInUse, bytes);
 }
 
 [[gnu::noinline, gnu::cold]] void* PlannedAllocator::allocate_slow(Bytes bytes, StreamId stream) {
@@ -103,7 +115,10 @@ void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
   const bool beyond = state.cursor.at_end();
   const std::optional<Position> found = state.cursor.find(request);
   state.follow_cursor();
-  if (!found) return state.miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected);
+  if (!found) {
+    if (void* const address = state.improvise_unplanned(bytes, stream)) return address;
+    return state.miss(beyond ? Miss::kBeyondPlan : Miss::kUnexpected, bytes);
+  }
   return state.serve(*found, bytes);
 }
 
@@ -139,9 +154,9 @@ void PlannedAllocator::refuse(void* address) {
   Owner& owner = live_at(address);
   hot_.counters.take_back(owner.requested);
   hot_.live -= owner.rounded().value();
-  hot_.layout.vacate(owner);
   --hot_.hits;
-  state_->miss(Miss::kSlotInUse);
+  state_->miss(Miss::kSlotInUse, owner.requested);
+  hot_.layout.vacate(owner);
 }
 
 void PlannedAllocator::on_mark() {
@@ -154,6 +169,7 @@ void PlannedAllocator::on_mark() {
     if (state.misses_of_iteration == 0) ++state.counts.clean_iterations;
     state.counts.last_iteration_misses = state.misses_of_iteration;
     state.misses_of_iteration = 0;
+    hot_.layout.begin_iteration();
   }
   state.follow_cursor();
 }
@@ -162,7 +178,11 @@ void PlannedAllocator::on_mark() {
 void PlannedAllocator::State::install(std::vector<Plan> wanted, bool keep_position) {
   Layout new_layout(wanted, arena->segments(), &hot.layout);
   Cursor new_cursor = keep_position ? cursor : Cursor(wanted);
-  if (keep_position) new_cursor.add(wanted.back());
+  if (keep_position) {
+    new_cursor.add(wanted.back());
+  } else if (begins_alike(plans, wanted)) {
+    new_cursor.foresee(cursor.history());
+  }
   plans = std::move(wanted);
   hot.layout = std::move(new_layout);
   cursor = std::move(new_cursor);
@@ -231,13 +251,14 @@ ServeCounts PlannedAllocator::counts() const {
   const std::lock_guard guard(hot_.lock);
   ServeCounts counts = state_->counts;
   counts.hits = hot_.hits;
+  counts.served_bytes = hot_.served;
   return counts;
 }
 
 void PlannedAllocator::reset_counts() {
   const std::lock_guard guard(hot_.lock);
   state_->counts = {};
-  hot_.hits = 0;
+  hot_.hits = hot_.served = 0;
 }
 
 const Arena& PlannedAllocator::arena() const { return *state_->arena; }

@@ -36,6 +36,10 @@ struct ServeCounts {
   std::uint64_t hits = 0;
   std::uint64_t planned_upstream = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Miss::kCount)> misses{};
+  std::uint64_t improvised = 0;    ///< served in the arena where no plan had a place for them; no misses
+  std::uint64_t displaced = 0;     ///< requests whose planned place was in use: misses or improvised
+  std::uint64_t served_bytes = 0;  ///< of all requests that the arena served
+  std::uint64_t missed_bytes = 0;  ///< of all misses and planned_upstream requests
   std::uint64_t iterations = 0;
   std::uint64_t clean_iterations = 0;  ///< without a miss
   std::uint64_t last_iteration_misses = 0;
@@ -48,6 +52,7 @@ struct ArenaBlock {
   Bytes requested{0};
   StreamId stream{0};
   bool waiting = false;  ///< freed, and still used by other streams
+  std::uint8_t age = 0;  ///< iterations that ended while it was in use; 128 if as many or more
   friend bool operator==(const ArenaBlock&, const ArenaBlock&) = default;
 };
 
@@ -65,6 +70,8 @@ class PlannedAllocator {
   /// The planned address, or nullptr: serve it upstream (a miss, or upstream's by plan).
   /// Requires: 0 < bytes <= kMaxTotal.
   void* allocate(Bytes bytes, StreamId stream);
+  /// As allocate(), without improvising.
+  void* allocate_as_planned(Bytes bytes, StreamId stream);
   /// True if `address` lies in the arena. Lock-free.
   [[nodiscard]] bool owns(const void* address) const noexcept {
     return offset_of(address) < hot_.reserved;  // below the base wraps round to a large number
@@ -116,8 +123,16 @@ class PlannedAllocator {
   /// grows if it can; error kOutOfMemory or kInvalidPlan leaves plans and slots as they were.
   /// kInvalidPlan also where it would give memory of one stream, of any plan this arena ever had, to another.
   Status add_plan(Plan plan);
-  /// Replaces all plans at an iteration boundary; slots in use stay valid until freed. Errors: as add_plan.
+  /// Replaces all plans at an iteration boundary; slots in use stay valid until freed. Where the first of
+  /// them are for the same iterations as the plans so far, what was seen of their order is kept. Errors: as
+  /// add_plan.
   Status replace_plans(std::vector<Plan> plans);
+  /// The kinds of the latest iterations, by plan, oldest first: the plan that should follow is expected next.
+  /// Requires: no request was served yet.
+  void foresee(const std::vector<std::uint32_t>& history);
+  /// From now on a request without a place, or whose place is in use, gets room in the arena that nothing
+  /// needs while it lives, by what the plan knows. Otherwise such requests are misses.
+  void improvise(bool wanted);
 
   /// Bytes that the job holds outside the arena, so that peak_bytes() is the peak of the sum.
   void set_outside_bytes(Bytes bytes);
@@ -147,6 +162,7 @@ class PlannedAllocator {
     const HotEntry* next = nullptr;  ///< the entry that the cursor will be at, hits included
     std::uint64_t hits = 0;
     std::uint64_t live = 0;  ///< only goes up unless raise_peak() was called
+    std::uint64_t served = 0;
     std::uint64_t outside = 0;
     std::uint64_t peak = 0;
     Layout layout;
@@ -166,7 +182,9 @@ class PlannedAllocator {
 
 inline void* PlannedAllocator::Hot::give(const Slot& slot, Bytes requested) noexcept {
   counters.add(requested);
-  live += round_up(requested).value();
+  const std::uint64_t rounded = round_up(requested).value();
+  live += rounded;
+  served += rounded;
   ++hits;
   return reinterpret_cast<void*>(base + slot.offset);
 }

@@ -9,8 +9,9 @@
 namespace stowage::allocator {
 namespace {
 
-ArenaBlock block_of(const Owner& owner) {
-  return {Offset(owner.offset), owner.rounded(), owner.requested, owner.stream, owner.freed};
+ArenaBlock block_of(const Owner& owner, const Layout& layout) {
+  return {Offset(owner.offset), owner.rounded(), owner.requested,
+          owner.stream,         owner.freed,     std::min(layout.age(owner), Layout::kMostAge)};
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ std::optional<ArenaBlock> PlannedAllocator::block_at(const void* address) const 
   const std::lock_guard guard(hot_.lock);
   const Owner* const owner = hot_.layout.live_at(offset_of(address));
   if (owner == nullptr || owner->freed) return std::nullopt;
-  return block_of(*owner);
+  return block_of(*owner, hot_.layout);
 }
 
 std::vector<ArenaBlock> PlannedAllocator::active_blocks() const {
@@ -56,7 +57,7 @@ std::vector<ArenaBlock> PlannedAllocator::active_blocks() const {
   {
     const std::lock_guard guard(hot_.lock);
     for (const Owner& owner : hot_.layout.owners().places()) {
-      if (owner.live()) blocks.push_back(block_of(owner));
+      if (owner.live()) blocks.push_back(block_of(owner, hot_.layout));
     }
   }
   std::sort(blocks.begin(), blocks.end(),

@@ -33,6 +33,7 @@ struct PlannedAllocator::State {
   Cursor cursor;
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
+  bool improvises = false;
 
   // Set where the cursor must check each request.
   void follow_cursor() {
@@ -46,7 +47,10 @@ struct PlannedAllocator::State {
 
   void* serve(Position at, Bytes bytes);
   void* take(Position at, Bytes bytes);
-  void* miss(Miss reason);
+  void* miss(Miss reason, Bytes bytes);
+  void* improvise_displaced(Position at, Bytes bytes);
+  void* improvise_unplanned(Bytes bytes, StreamId stream);
+  void* improvise(Bytes bytes, StreamId stream, const Ahead& ahead, bool nowhere_planned);
   void install(std::vector<Plan> wanted, bool keep_position);
   Status add(Plan plan);
   Status replace(std::vector<Plan> wanted);

@@ -22,7 +22,10 @@ struct PlanEntry {
   Offset offset = kUpstream;
   Offset spare =
       kUpstream;  ///< a second slot, for a buffer that overlaps its own successor in the next iteration
-  bool crosses = false;  ///< it is alive when the iteration ends; plans side by side agree about these
+  bool crosses = false;  ///< it is alive when the iteration ends
+  /// The entry before which it is freed; the number of entries if it crosses, or if that is not known.
+  std::uint32_t death = kUnknownDeath;
+  static constexpr std::uint32_t kUnknownDeath = ~std::uint32_t{0};
   friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
 };
 
@@ -42,6 +45,15 @@ struct Plan {
   /// a file is used only after this. Error: kInvalidPlan, naming the first rule that is broken. O(entries).
   [[nodiscard]] Status validate() const;
   friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// The plans of all kinds of iteration of a job, placed together: whatever may be alive at one time is apart.
+struct JointPlan {
+  std::vector<Plan> plans;             ///< by kind
+  std::vector<std::uint32_t> history;  ///< kinds of the latest iterations, oldest first: what may come next
+  Bytes height{0};                     ///< of the highest plan
+  Bytes lower_bound{0};  ///< live bytes at their most over all kinds and what they leave to each other
+  friend bool operator==(const JointPlan&, const JointPlan&) = default;
 };
 
 }  // namespace stowage

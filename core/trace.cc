@@ -27,15 +27,19 @@ std::uint64_t mixed_in(std::uint64_t hash, std::uint64_t word) { return mix(hash
 std::uint64_t fingerprint(const Trace& trace, Tick begin, Tick end) {
   const auto first = std::lower_bound(trace.buffers.begin(), trace.buffers.end(), begin,
                                       [](const Buffer& buffer, Tick tick) { return buffer.birth < tick; });
-  std::uint64_t hash = 0;
-  std::uint64_t count = 0;
+  Fingerprint made;
   for (auto buffer = first; buffer != trace.buffers.end() && buffer->birth < end; ++buffer) {
-    if (buffer->preexisting) continue;
-    hash = mixed_in(mixed_in(hash, buffer->rounded.value()), buffer->stream.value());
-    ++count;
+    if (!buffer->preexisting) made.add(buffer->rounded, buffer->stream);
   }
-  return mixed_in(hash, count);
+  return made.value();
 }
+
+void Fingerprint::add(Bytes rounded, StreamId stream) {
+  hash_ = mixed_in(mixed_in(hash_, rounded.value()), stream.value());
+  ++count_;
+}
+
+std::uint64_t Fingerprint::value() const { return mixed_in(hash_, count_); }
 
 Bytes peak_live(const Trace& trace, Tick begin, Tick end) {
   struct Change {

@@ -132,6 +132,18 @@ struct Trace {
 /// before the trace do not count. Requires: the trace is valid.
 std::uint64_t fingerprint(const Trace& trace, Tick begin, Tick end);
 
+/// The same, one allocation after the other.
+class Fingerprint {
+ public:
+  void add(Bytes rounded, StreamId stream);
+  [[nodiscard]] std::uint64_t value() const;
+  friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
+
+ private:
+  std::uint64_t hash_ = 0;
+  std::uint64_t count_ = 0;
+};
+
 /// Max over ticks of [begin, end) of the rounded live bytes of all buffers, those that were alive before
 /// included. Requires: the trace is valid.
 Bytes peak_live(const Trace& trace, Tick begin, Tick end);

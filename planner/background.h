@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "planner/background_work.h"
-#include "planner/planner.h"
+#include "planner/joint_planner.h"
 
 namespace stowage::planner {
 
@@ -23,13 +23,13 @@ class BackgroundPlanner {
   /// With another way to start threads, so that tests can refuse one.
   explicit BackgroundPlanner(ThreadStarter starter) : work_(std::move(starter)) {}
 
-  /// Starts planning; cancels what was under way. The siblings are copied. Error: kUnsupported when no thread
-  /// could be started, or in a forked child.
-  Status submit(Trace trace, PlanOptions options);
+  /// Starts planning; cancels what was under way. Error: kUnsupported when no thread could be started, or in
+  /// a forked child.
+  Status submit(Kinds kinds, JointOptions options);
   /// True between submit and the taking of its result.
   [[nodiscard]] bool busy() const { return work_.busy(); }
   /// The result if it is ready; waits at most `wait` for it. Each result is returned once.
-  std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait = {});
+  std::optional<Result<JointPlan>> poll(std::chrono::nanoseconds wait = {});
   /// Asks the work to stop (within 20 ms); its result is dropped.
   void cancel() { work_.cancel(); }
 

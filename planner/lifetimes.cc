@@ -97,7 +97,8 @@ Life life_of(const Window& previous, const Window& steady, std::size_t k) {
 
 void add_entry(const Buffer& buffer, const Life& life, Lifetimes& out) {
   const auto entry = static_cast<std::uint32_t>(out.entries.size());
-  out.entries.push_back({buffer.rounded, buffer.stream, kUpstream, kUpstream, life.crosses});
+  const auto death = static_cast<std::uint32_t>(std::min(life.death, out.problem.period));
+  out.entries.push_back({buffer.rounded, buffer.stream, kUpstream, kUpstream, life.crosses, death});
   out.classes.push_back(life.kind);
   if (life.kind == LifeClass::kUpstream) return;
   placement::Item item;

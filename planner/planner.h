@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <stop_token>
-#include <vector>
 
 #include "core/plan.h"
 #include "core/result.h"
@@ -25,10 +24,6 @@ struct PlanOptions {
   /// A placement so little above the lower bound will do, as a share of the bound: it is returned as soon as
   /// it is found. 0: the least height is sought until a limit fires. At least 0.
   double good_enough = 0;
-  /// Plans of other kinds of iteration of the same job: buffers that live across the boundary keep their
-  /// offsets where that makes no plan higher than the highest of all. Not null; they outlive the call
-  /// (BackgroundPlanner copies them).
-  std::vector<const Plan*> siblings;
   /// Threads that search at once, the calling one included; 0: as many as TBB thinks right. Never changes the
   /// plan.
   int threads = 0;

@@ -1,7 +1,7 @@
 // stowage-replay: plans a recorded trace, follows the plan, and compares it with PyTorch's own allocator.
-// Needs no GPU. With `place` or `timeline` as its first word it is that command of `stowage`
-// (place_command.h, timeline_command.h). Exit status: 0 done; 1 an error, told in one line on standard error,
-// as all of `stowage` does.
+// Needs no GPU. With `cache`, `place` or `timeline` as its first word it is that command of `stowage`
+// (cache_command.h, place_command.h, timeline_command.h). Exit status: 0 done; 1 an error, told in one line
+// on standard error, as all of `stowage` does.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "core/format/plan_file.h"
 #include "core/format/trace_file.h"
 #include "planner/planner.h"
+#include "replay/cache/cache_command.h"
 #include "replay/place/place_command.h"
 #include "replay/replay_report.h"
 #include "replay/replayer.h"
@@ -58,6 +59,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "cache") return replay::cache_command(argc - 1, argv + 1);
   if (command == "place") return replay::place_command(argc - 1, argv + 1);
   if (command == "timeline") return replay::timeline_command(argc - 1, argv + 1);
   CLI::App app{"Plans a recorded trace and replays it against PyTorch's own allocator; no GPU is needed."};

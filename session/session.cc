@@ -38,7 +38,7 @@ void Session::State::mark(MarkSource source) {
       recording.forget();  // marks of different sources must not mix
   }
   facts.count_iteration();
-  frees.complete();
+  if (!hot.uses.any_in_arena()) frees.complete();  // those in the arena at the next request, as upstream does
   if (const std::optional<SessionVerdict> evicted = evictions.on_mark(source, now)) return act_on(*evicted);
   switch (now) {
     case SessionState::kRecording:
@@ -64,7 +64,7 @@ void Session::State::recording_mark(MarkSource source) {
   room.try_all_again();
   recording.note_before(facts);
   if (!budget.pending()) {
-    if (std::optional<Plan> kept = planning.find_kept()) return adopt(std::move(*kept));
+    if (std::optional<JointPlan> kept = planning.find_kept()) return adopt(std::move(*kept));
   }
   // If evicting iterations come in between, a third equal iteration, with ops, may never come.
   switch (recording.judge(/*ops_wanted=*/!evictions.saw_evictions())) {
@@ -79,7 +79,7 @@ void Session::State::recording_mark(MarkSource source) {
 }
 
 void Session::State::planning_mark() {
-  Result<std::optional<Plan>> made = planning.on_mark();
+  Result<std::optional<JointPlan>> made = planning.on_mark();
   if (!made.ok()) return fail(made.error());
   if (!*made) return;
   guard.trust_plan(false);
@@ -87,17 +87,17 @@ void Session::State::planning_mark() {
   if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) plans.keep();
 }
 
-void Session::State::adopt(Plan plan) {
-  const Result<SessionVerdict> verdict = plan_switch.try_plan(plan);
+void Session::State::adopt(JointPlan made) {
+  const Result<SessionVerdict> verdict = plan_switch.try_plans(made);
   if (!verdict.ok()) return fail(verdict.error());
   if (verdict->to != SessionState::kPlanned) {
     if (!verdict->changes() && state.load(std::memory_order_relaxed) == SessionState::kPlanning)
-      planning.put_off(std::move(plan));
+      planning.put_off(std::move(made));
     return act_on(*verdict);
   }
-  planned.begin(plan);
+  planned.begin(made);
   act_on(*verdict);
-  planned.serve(plan);
+  planned.serve(made);
 }
 
 // ---- changes of state

@@ -29,8 +29,9 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
     const Bytes lacking = state.room.for_arena(*planned, bytes, stream);
     if (lacking.value() != 0) state.conduct([&] { state.room.give_up_idle_for(lacking); });
   }
-  void* const address = settling == nullptr ? planned->allocate(bytes, stream)
-                                            : state.arena.allocate_settling(*settling, bytes, stream);
+  void* const address = settling != nullptr ? state.arena.allocate_settling(*settling, bytes, stream)
+                        : state.hot.uses.upstream_owes() ? planned->allocate_as_planned(bytes, stream)
+                                                         : planned->allocate(bytes, stream);
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.hot.recorder.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
@@ -56,6 +57,7 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
 void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (address == nullptr || bytes.value() == 0) return;
+  state.hot.uses.upstream_looked();
   tracer::Recorder* recorder = state.hot.recorder.load(std::memory_order_acquire);
   // Upstream saw the streams pass before we did: it reuses the address, so the old free is
   // complete.
@@ -113,7 +115,8 @@ bool Session::record_stream(void* address, StreamId stream) {
   if (state.hot.forked.load(std::memory_order_relaxed)) return ours;
   tracer::Recorder* recorder = state.hot.recorder.load(std::memory_order_acquire);
   if (recorder) recorder->on_cross_stream_use(address, stream);
-  if (ours || recorder) state.hot.uses.note(address, stream);
+  const bool serves = state.hot.serving.load(std::memory_order_relaxed) != nullptr;
+  if (ours || recorder || serves) state.hot.uses.note(address, stream);
   return ours;
 }
 

@@ -62,11 +62,10 @@ struct SessionParts {
   Planning planning{settings, port, recording, plans, guard, facts};
   PlanWorth worth{arena, plans, guard, room};
   PlanSwitch plan_switch{under_budget, worth, room, arena};
-  ServedIterations iterations{port, arena, recording, learner, guard};
-  FurtherPlans further{settings, arena, plans, learner, guard, facts};
-  LowerPlan lower{port, budget, arena, plans, guard, facts};
+  ServedIterations iterations{port, arena, recording, guard};
+  Replanning replanning{settings, port, budget, arena, plans, recording, learner, guard, facts};
   ArenaExchange exchange{port, budget, arena, plans, guard, room};
-  PlannedPhase planned{settings, arena, under_budget, worth, iterations, further, lower, exchange};
+  PlannedPhase planned{settings, arena, under_budget, worth, iterations, replanning, exchange};
 };
 
 }  // namespace stowage::session

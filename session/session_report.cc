@@ -47,6 +47,10 @@ void add_counts(Json& json, const allocator::ServeCounts& counts) {
   json["misses"] = {
       {"unexpected", counts.misses[0]}, {"slot_in_use", counts.misses[1]}, {"beyond_plan", counts.misses[2]}};
   json["last_iteration_misses"] = counts.last_iteration_misses;
+  json["improvised"] = counts.improvised;
+  json["displaced"] = counts.displaced;
+  json["missed_bytes"] = counts.missed_bytes;
+  json["served_bytes"] = counts.served_bytes;
 }
 
 Json losses_json(const ActivityLosses& lost) {
@@ -167,6 +171,8 @@ std::string Session::report_json() const {
   json["arena_bytes"] = arena_bytes().value();
   json["arena_live_bytes"] = arena_live_bytes().value();
   json["plans"] = plans_json(facts);
+  json["plans_height_bytes"] = facts.plans_height.value();
+  json["plans_lower_bound_bytes"] = facts.plans_lower_bound.value();
   const allocator::PlannedAllocator* owner = state.hot.owner.load();
   add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
   json["upstream_allocated_bytes"] = use.allocated.value();

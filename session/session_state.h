@@ -44,7 +44,7 @@ struct Session::State : SessionParts {
   void mark(MarkSource source);
   void recording_mark(MarkSource source);
   void planning_mark();
-  void adopt(Plan plan);
+  void adopt(JointPlan made);
   void end_early_step();
   void act_on(const SessionVerdict& verdict);
   /// The only way to another state, except stop(). Throws where docs/states.md has no arc.

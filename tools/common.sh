@@ -27,4 +27,7 @@ choose_folders() {
   fi
 }
 
+# A plan that one run keeps would make the next one begin with it.
+export STOWAGE_PLAN_CACHE=off
+
 has_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; }

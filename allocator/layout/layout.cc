@@ -8,8 +8,10 @@ namespace stowage::allocator {
 
 Layout::Layout(const std::vector<Plan>& plans, const std::vector<Segment>& segments, const Layout* previous) {
   const std::uint64_t mapped = segments.empty() ? 0 : segments.back().end;
+  mapped_ = mapped;
+  if (previous != nullptr) iteration_ = previous->iteration_;
   collect_boundaries(plans, segments, previous);
-  occupancy_ = Occupancy(static_cast<std::uint32_t>(boundaries_.size()));
+  occupancy_ = planned_ = scratch_ = Occupancy(static_cast<std::uint32_t>(boundaries_.size()));
   owners_ = OwnerTable(boundaries_.size());
   if (previous != nullptr) carry_over(*previous);
   for (const Segment& segment : segments) {
@@ -27,6 +29,7 @@ Layout::Layout(const std::vector<Plan>& plans, const std::vector<Segment>& segme
     }
     table.entries.emplace_back();
   }
+  note_planned();
 }
 
 void Layout::collect_boundaries(const std::vector<Plan>& plans, const std::vector<Segment>& segments,
@@ -42,6 +45,7 @@ void Layout::collect_boundaries(const std::vector<Plan>& plans, const std::vecto
       add(entry.spare, entry.rounded);
     }
   }
+  add_grid(segments, boundaries_.empty() ? 0 : *std::max_element(boundaries_.begin(), boundaries_.end()));
   if (previous != nullptr) {
     for (const Owner& owner : previous->owners_.places()) {
       if (owner.live()) add(Offset(owner.offset), owner.rounded());

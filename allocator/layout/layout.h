@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "allocator/arena/arena.h"
@@ -34,6 +35,13 @@ struct alignas(32) HotEntry {
 };
 static_assert(sizeof(HotEntry) == 32);
 
+/// The entries of a plan that are still to come, as far as they matter: from `from` up to `to`, exclusive.
+struct Ahead {
+  std::uint32_t plan = 0;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+};
+
 class Layout {
  public:
   /// Takes over the live slots of `previous`, if any. Slots that end beyond the last of `segments` are not
@@ -55,8 +63,13 @@ class Layout {
     owner.requested = requested;
     owner.run = slot.run;
     owner.stream = slot.stream;
+    owner.born = iteration_;
     return true;
   }
+  /// Makes a free run of at least `rounded` bytes live that none of the entries `ahead` has a place in; the
+  /// tightest, else nullopt. Where `nowhere_planned`, only of what no plan has a place in. For requests that
+  /// have no place of their own. O(ahead + segments).
+  std::optional<Slot> take_hole(Bytes requested, StreamId stream, const Ahead& ahead, bool nowhere_planned);
   /// The live slot that begins at `offset`, or nullptr.
   Owner* live_at(std::uint64_t offset) {
     Owner* const owner = owners_.find(offset);
@@ -74,6 +87,13 @@ class Layout {
     owners_.prefetch(next->slot.owner);
   }
   [[nodiscard]] const OwnerTable& owners() const { return owners_; }
+  /// An iteration ended.
+  void begin_iteration() noexcept;
+  /// Iterations that ended while `owner` was live; kMostAge if they are as many or more.
+  [[nodiscard]] std::uint8_t age(const Owner& owner) const noexcept {
+    return static_cast<std::uint8_t>(iteration_ - owner.born);
+  }
+  static constexpr std::uint8_t kMostAge = 128;
   /// `segment`, which had no memory when the layout was made, has some now.
   void put_in_service(const Segment& segment) noexcept {
     occupancy_.give_back(run_of(segment.begin, segment.end));
@@ -90,11 +110,18 @@ class Layout {
   void collect_boundaries(const std::vector<Plan>& plans, const std::vector<Segment>& segments,
                           const Layout* previous);
   void carry_over(const Layout& previous);
+  void add_grid(const std::vector<Segment>& segments, std::uint64_t planned);
+  void note_planned();
+  [[nodiscard]] std::optional<SegmentRun> tightest(const Occupancy& taken, std::uint64_t bytes) const;
 
   Occupancy occupancy_;
   OwnerTable owners_;
   std::vector<Table> tables_;              ///< one a plan
   std::vector<std::uint64_t> boundaries_;  ///< sorted; segment i is [boundaries_[i], boundaries_[i + 1])
+  std::uint64_t mapped_ = 0;               ///< end of the last segment in service
+  Occupancy planned_;                      ///< where any plan has a place
+  Occupancy scratch_;                      ///< of take_hole(), which must not allocate
+  std::uint8_t iteration_ = 0;             ///< modulo 256
 };
 
 }  // namespace stowage::allocator

@@ -8,6 +8,8 @@
 // Thread safety: none. Invariant: a bit is set exactly if a taken run contains its segment.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -44,6 +46,32 @@ class Occupancy {
     return true;
   }
 
+  /// Marks the run as taken, whatever of it is taken already.
+  void cover(SegmentRun run) noexcept {
+    const Words at(run);
+    if (at.begin == at.end) {
+      words_[at.begin] |= at.head & at.tail;
+      return;
+    }
+    words_[at.begin] |= at.head;
+    for (std::uint32_t i = at.begin + 1; i < at.end; ++i) words_[i] = ~std::uint64_t{0};
+    words_[at.end] |= at.tail;
+  }
+  /// Becomes what is taken in `one` or `other`. Requires: all three are of as many segments.
+  void unite(const Occupancy& one, const Occupancy& other) noexcept {
+    for (std::size_t i = 0; i < words_.size(); ++i) words_[i] = one.words_[i] | other.words_[i];
+  }
+  /// Calls `work` with each longest run of free segments below `count`, in order.
+  template <class Work>
+  void for_free_runs(std::uint32_t count, const Work& work) const {
+    std::uint32_t at = 0;
+    while ((at = next(at, count, /*taken=*/false)) < count) {
+      const std::uint32_t end = next(at, count, /*taken=*/true);
+      work(SegmentRun{at, end - 1});
+      at = end;
+    }
+  }
+
   /// Requires: the run was taken and not given back since.
   void give_back(SegmentRun run) noexcept {
     const Words at(run);
@@ -72,6 +100,16 @@ class Occupancy {
     std::uint64_t head;
     std::uint64_t tail;
   };
+
+  /// The first segment from `at` on that is taken, or free; `count` if there is none.
+  [[nodiscard]] std::uint32_t next(std::uint32_t at, std::uint32_t count, bool taken) const noexcept {
+    while (at < count) {
+      const std::uint64_t word = (taken ? words_[at / 64] : ~words_[at / 64]) >> (at % 64);
+      if (word != 0) return std::min(count, at + static_cast<std::uint32_t>(std::countr_zero(word)));
+      at = (at / 64 + 1) * 64;
+    }
+    return count;
+  }
 
   std::vector<std::uint64_t> words_;
 };

@@ -23,6 +23,7 @@ struct alignas(32) Owner {
   StreamId stream{0};       ///< and its stream
   std::uint16_t holds = 0;  ///< streams that still use the slot
   bool freed = false;       ///< free() was called, holds remain
+  std::uint8_t born = 0;    ///< iteration in which it became live, modulo 256 (Layout::age)
 
   [[nodiscard]] bool live() const { return requested != Bytes{0}; }
   [[nodiscard]] Bytes rounded() const { return round_up(requested); }
@@ -63,6 +64,12 @@ class OwnerTable {
   }
   Owner& at(std::uint32_t place) { return places_[place]; }
   [[nodiscard]] const std::vector<Owner>& places() const { return places_; }
+  template <class Work>
+  void for_live(const Work& work) {
+    for (Owner& owner : places_) {
+      if (owner.live()) work(owner);
+    }
+  }
 
  private:
   /// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4): the high bits of a multiplication.

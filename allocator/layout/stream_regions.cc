@@ -39,4 +39,15 @@ Status StreamRegions::admit(const std::vector<Plan>& plans) {
   return {};
 }
 
+bool StreamRegions::claim(std::uint64_t begin, std::uint64_t end, StreamId stream) {
+  auto at = regions_.upper_bound(begin);
+  if (at != regions_.begin() && std::prev(at)->second.end > begin) --at;
+  if (at != regions_.end() && at->first <= begin && at->second.end >= end)
+    return at->second.stream == stream.value();
+  std::map<std::uint64_t, Region> united = regions_;
+  if (!add(united, begin, {end, stream.value()})) return false;
+  regions_ = std::move(united);
+  return true;
+}
+
 }  // namespace stowage::allocator

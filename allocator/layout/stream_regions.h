@@ -20,6 +20,8 @@ class StreamRegions {
   /// Adds the slots of all `plans`. Error: kInvalidPlan if two streams would share an address; the regions
   /// then stay as they were. O(n log n) in entries and regions.
   Status admit(const std::vector<Plan>& plans);
+  /// [begin, end) becomes the stream's too; false, and nothing changes, if a part of it is another one's.
+  bool claim(std::uint64_t begin, std::uint64_t end, StreamId stream);
 
  private:
   struct Region {

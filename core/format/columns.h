@@ -21,11 +21,10 @@ namespace stowage::format {
 inline constexpr std::uint8_t kPreexistingBit = 1;
 inline constexpr std::uint8_t kCrossStreamBit = 2;
 
-/// A verifier for untrusted content: our schemas nest 3 deep and have at most 8 tables.
-inline flatbuffers::Verifier make_verifier(const Content& content) {
+/// A verifier for untrusted content: our schemas nest 4 deep, and a trace or a plan has at most 8 tables.
+inline flatbuffers::Verifier make_verifier(const Content& content, flatbuffers::uoffset_t max_tables = 16) {
   constexpr flatbuffers::uoffset_t kMaxDepth = 8;
-  constexpr flatbuffers::uoffset_t kMaxTables = 16;
-  return {reinterpret_cast<const std::uint8_t*>(content.bytes.get()), content.size, kMaxDepth, kMaxTables};
+  return {reinterpret_cast<const std::uint8_t*>(content.bytes.get()), content.size, kMaxDepth, max_tables};
 }
 
 /// A vector with `get(row)` of each row.

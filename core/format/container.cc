@@ -49,7 +49,18 @@ bool expansion_allowed(std::uint64_t payload_bytes, std::uint64_t content_bytes)
          (content_bytes - kFreeExpansionBytes) / kMaxExpansion < payload_bytes;
 }
 
-const char* name_of(Kind kind) { return kind == Kind::kTrace ? "trace" : "plan"; }
+/// With its article; null for a kind that is not known.
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kTrace:
+      return "a trace";
+    case Kind::kPlan:
+      return "a plan";
+    case Kind::kKeptPlans:
+      return "a file of kept plans";
+  }
+  return nullptr;
+}
 
 Error foreign(const std::string& what) { return Error{ErrorCode::kForeignFile, what + "; check the path"}; }
 
@@ -61,9 +72,9 @@ Status check_identity(const Header& header, Kind kind) {
                                                  "; read it with the Stowage that wrote it, or make it anew"};
   }
   if (header.kind == static_cast<std::uint16_t>(kind)) return {};
-  const Kind other = kind == Kind::kTrace ? Kind::kPlan : Kind::kTrace;
-  if (header.kind != static_cast<std::uint16_t>(other)) return damaged("its kind is not known");
-  return foreign(std::string("the file is a ") + name_of(other) + " where a " + name_of(kind) + " is needed");
+  const char* const other = name_of(Kind{header.kind});
+  if (other == nullptr) return damaged("its kind is not known");
+  return foreign(std::string("the file is ") + other + " where " + name_of(kind) + " is needed");
 }
 
 /// Everything before the sizes is checked; nothing is allocated before they are.
@@ -141,7 +152,7 @@ Result<std::vector<std::byte>> pack(std::span<const std::byte> content, Kind kin
 Status check_header(std::span<const std::byte> head, std::uint64_t file_bytes, Kind kind) {
   const auto magic = std::as_bytes(std::span(kMagic)).first(std::min(head.size(), kMagic.size()));
   if (!std::equal(magic.begin(), magic.end(), head.begin())) {
-    return foreign(std::string("the file is not a ") + name_of(kind) + " of Stowage");
+    return foreign(std::string("the file is not ") + name_of(kind) + " of Stowage");
   }
   if (head.size() < kHeaderBytes) return damaged("it ends within its header");
   const Header header = read_header(head);

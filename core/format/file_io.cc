@@ -1,6 +1,7 @@
 #include "core/format/file_io.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace stowage::format {
@@ -39,15 +41,16 @@ class Descriptor {
 /// Removes a temporary file unless it was kept.
 class Temporary {
  public:
-  explicit Temporary(fs::path path) : path_(std::move(path)) {}
+  Temporary(int folder, fs::path path) : folder_(folder), path_(std::move(path)) {}
   ~Temporary() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (!path_.empty()) ::unlinkat(folder_, path_.c_str(), 0);
   }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   void keep() { path_.clear(); }
 
  private:
+  int folder_;
   fs::path path_;
 };
 
@@ -65,10 +68,18 @@ Error cannot_write(int number) {
 
 Error not_regular() { return Error{ErrorCode::kIo, "it is not a regular file; give the path of a file"}; }
 
-/// A name beside `path` that no other writer uses. It does not grow with the file's name.
+constexpr std::string_view kPartialPrefix = ".stowage-";
+constexpr std::string_view kPartialSuffix = ".partial";
+
+/// A name beside `path` that no other writer uses, in this process, in others or on other machines. It does
+/// not grow with the file's name.
 fs::path temporary_path(const fs::path& path) {
   static std::atomic<unsigned> serial{0};
-  std::string name = ".stowage-" + std::to_string(::getpid()) + "-" + std::to_string(serial++) + ".partial";
+  std::uint64_t random = 0;  // where the system has none, process and serial have to do
+  [[maybe_unused]] const ssize_t got = ::getrandom(&random, sizeof random, GRND_NONBLOCK);
+  const std::string name = std::string(kPartialPrefix) + std::to_string(::getpid()) + "-" +
+                           std::to_string(serial++) + "-" + std::to_string(random) +
+                           std::string(kPartialSuffix);
   return path.parent_path() / name;
 }
 
@@ -97,34 +108,32 @@ ssize_t read_all(int fd, std::span<std::byte> bytes) {
 }
 
 /// Makes the rename durable. A file system that cannot do it is no reason to fail: the file itself is whole.
-void flush_folder(const fs::path& path) {
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+void flush_folder(int folder, const fs::path& path) {
+  const fs::path inner = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const Descriptor descriptor(::openat(folder, inner.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (descriptor.ok()) ::fsync(descriptor.get());
 }
 
-}  // namespace
-
-Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
-  std::error_code ignored;
-  const fs::file_status present = fs::status(path, ignored);
-  if (fs::exists(present) && !fs::is_regular_file(present)) return not_regular();
+/// `path` is relative to `folder`, which may be AT_FDCWD.
+Status write_at(int folder, const fs::path& path, mode_t mode, std::span<const std::byte> bytes) {
   const fs::path partial = temporary_path(path);
-  Descriptor descriptor(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  Descriptor descriptor(
+      ::openat(folder, partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!descriptor.ok()) return cannot_write(errno);
-  Temporary temporary(partial);
+  Temporary temporary(folder, partial);
   if (const int number = write_all(descriptor.get(), bytes); number != 0) return cannot_write(number);
   if (::fsync(descriptor.get()) != 0) return cannot_write(errno);
   if (!descriptor.close()) return cannot_write(errno);
-  if (std::rename(partial.c_str(), path.c_str()) != 0) return cannot_write(errno);
+  if (::renameat(folder, partial.c_str(), folder, path.c_str()) != 0) return cannot_write(errno);
   temporary.keep();
-  flush_folder(path);
+  flush_folder(folder, path);
   return {};
 }
 
-Result<std::vector<std::byte>> read_file(const fs::path& path, Kind kind) {
+/// Opens `path`, relative to `folder`, with `flags` beside the usual ones.
+Result<std::vector<std::byte>> read_at(int folder, const char* path, int flags, Kind kind) {
   // O_NONBLOCK: opening a pipe must not wait for its other end.
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor descriptor(::openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
   if (!descriptor.ok()) return cannot_read(errno);
   struct stat info = {};
   if (::fstat(descriptor.get(), &info) != 0) return cannot_read(errno);
@@ -141,6 +150,31 @@ Result<std::vector<std::byte>> read_file(const fs::path& path, Kind kind) {
   bytes.resize(kHeaderBytes +
                static_cast<std::size_t>(got));  // shorter if it was cut meanwhile: unpack will say so
   return bytes;
+}
+
+}  // namespace
+
+Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  std::error_code ignored;
+  const fs::file_status present = fs::status(path, ignored);
+  if (fs::exists(present) && !fs::is_regular_file(present)) return not_regular();
+  return write_at(AT_FDCWD, path, 0644, bytes);
+}
+
+Result<std::vector<std::byte>> read_file(const fs::path& path, Kind kind) {
+  return read_at(AT_FDCWD, path.c_str(), 0, kind);
+}
+
+Status write_file_in(int folder, const std::string& name, std::span<const std::byte> bytes) {
+  return write_at(folder, name, 0600, bytes);
+}
+
+Result<std::vector<std::byte>> read_file_in(int folder, const std::string& name, Kind kind) {
+  return read_at(folder, name.c_str(), O_NOFOLLOW, kind);
+}
+
+bool is_partial_name(std::string_view name) {
+  return name.starts_with(kPartialPrefix) && name.ends_with(kPartialSuffix);
 }
 
 }  // namespace stowage::format

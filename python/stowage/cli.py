@@ -66,6 +66,7 @@ def bisect(options: argparse.Namespace) -> int:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STOWAGE")}
     _set(environment, options.set)
     _check_settings(options, environment)
+    environment.setdefault("STOWAGE_PLAN_CACHE", "off")  # each run is to do the same as the one before
     command = _bisect.command_of(options.script, options.arguments, options.module)
     return 3 if _bisect.bisect(command, environment, options.seeds, options.evictions_only) else 0
 
@@ -221,6 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     add("report", report, "print a saved report as a table, or those of several processes side by side").add_argument(
         "file", nargs="+", help="the JSON file; several, or a pattern such as 'report.*.json', are put side by side")
     add("doctor", doctor, "say what is installed, what is found and what is missing")
+    commands.add_parser("cache", help="list and remove the plans that are kept between runs")
     commands.add_parser("replay", help="replay a recorded trace offline")
     commands.add_parser("place", help="place the buffers of a CSV file in as little memory as possible")
     commands.add_parser("timeline", help="write a recorded trace as a timeline for Perfetto or Chrome")
@@ -233,7 +235,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if arguments[:1] == ["replay"]:  # all options are the program's, --help too
             return _replay(arguments[1:])
-        if arguments[:1] in (["place"], ["timeline"]):
+        if arguments[:1] in (["cache"], ["place"], ["timeline"]):
             return _replay(arguments, "stowage")
         options = _parser().parse_args(arguments)
         command = f"stowage {options.command}"

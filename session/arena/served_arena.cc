@@ -36,10 +36,10 @@ Bytes ServedArena::outside_bytes(const UpstreamUse& use) const {
 
 // ---- mapping and serving
 
-Result<bool> ServedArena::serve(const Plan& plan) {
+Result<bool> ServedArena::serve(const std::vector<Plan>& plans) {
   if (exists()) {
     if (budget_.on() && parts_.add_all()) {
-      const bool taken = static_cast<bool>(allocator().replace_plans({plan}));
+      const bool taken = static_cast<bool>(allocator().replace_plans(plans));
       parts_.begin(*arena_);  // it may have grown even for a plan that it cannot take
       if (taken) return true;
     }
@@ -49,7 +49,7 @@ Result<bool> ServedArena::serve(const Plan& plan) {
       return Error{ErrorCode::kOutOfMemory,
                    "the arena cannot be exchanged while tensors of the old plan live in it"};
   }
-  if (Status mapped = map_for({plan}); !mapped) return mapped.error();
+  if (Status mapped = map_for(plans); !mapped) return mapped.error();
   return true;
 }
 
@@ -65,6 +65,7 @@ Status ServedArena::map_for(const std::vector<Plan>& plans) {
   parts_.begin(*arena_);
   allocators_.push_back(
       std::make_unique<allocator::PlannedAllocator>(std::move(*retirable), plans, port_.arena_counters()));
+  allocator().improvise(!budget_.on());
   allocator().set_outside_bytes(outside_bytes(port_.upstream_use()));
   watch_memory(arena_->committed() < arena_->mapped());
   hot_.owner.store(&allocator(), std::memory_order_release);

@@ -51,10 +51,10 @@ class ServedArena {
   /// What tensors hold outside the present arena.
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
 
-  /// Maps an arena for `plan`, or lets the present one serve it. resume() hands out addresses. False: not
+  /// Maps an arena for `plans`, or lets the present one serve them. resume() hands out addresses. False: not
   /// now, since the device must not be waited for. Error: no memory or no room in the budget; or tensors of
   /// the old plan live in the present arena, and it cannot become a former one.
-  Result<bool> serve(const Plan& plan);
+  Result<bool> serve(const std::vector<Plan>& plans);
   /// Maps an arena for all of `plans`, as serve(). Requires: not exists().
   Status map_for(const std::vector<Plan>& plans);
   /// Hands out nothing until resume().

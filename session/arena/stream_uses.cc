@@ -26,8 +26,17 @@ std::vector<StreamId> StreamUses::take(void* address) {
 void StreamUses::wait(Waiting waiting) {
   const std::lock_guard lock(mutex_);
   if (waiting.in_arena) in_arena_.fetch_add(1, std::memory_order_relaxed);
+  if (!waiting.in_arena) upstream_owes_.store(true, std::memory_order_relaxed);
   waiting_.push_back(std::move(waiting));
   waiting_count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void StreamUses::upstream_looked() {
+  if (!upstream_owes()) return;
+  const std::lock_guard lock(mutex_);
+  const bool waits =
+      std::any_of(waiting_.begin(), waiting_.end(), [](const Waiting& one) { return !one.in_arena; });
+  upstream_owes_.store(waits, std::memory_order_relaxed);
 }
 
 bool StreamUses::forget(void* address) {

@@ -46,11 +46,17 @@ class StreamUses {
 
   [[nodiscard]] bool any_noted() const { return noted_.load(std::memory_order_relaxed) != 0; }
   [[nodiscard]] bool any_waiting() const { return waiting_count_.load(std::memory_order_relaxed) != 0; }
+  /// Upstream has blocks that waited, and was not asked for memory since they are done: only then does it
+  /// look.
+  [[nodiscard]] bool upstream_owes() const { return upstream_owes_.load(std::memory_order_relaxed); }
+  /// Upstream was asked for memory.
+  void upstream_looked();
   [[nodiscard]] bool any_in_arena() const { return in_arena_.load(std::memory_order_relaxed) != 0; }
 
  private:
   std::atomic<std::size_t> noted_{0};
   std::atomic<std::size_t> waiting_count_{0};
+  std::atomic<bool> upstream_owes_{false};
   std::atomic<std::size_t> in_arena_{0};  ///< of the waiting frees
   mutable std::mutex mutex_;
   std::unordered_map<void*, std::vector<StreamId>> uses_;

@@ -95,14 +95,18 @@ std::shared_ptr<const Trace> SessionFacts::trace() const {
   return facts_.trace;
 }
 
-void SessionFacts::add_plan(const Plan& plan, bool first) {
-  Plan outline = plan;
-  outline.entries.clear();
-  outline.inner_marks.clear();
+void SessionFacts::use_plans(const JointPlan& plans) {
   const std::lock_guard lock(mutex_);
-  if (first) clear_plans();
-  facts_.plans.push_back(std::move(outline));
-  facts_.plan_entries.push_back(plan.entries.size());
+  clear_plans();
+  for (const Plan& plan : plans.plans) {
+    Plan outline = plan;
+    outline.entries.clear();
+    outline.inner_marks.clear();
+    facts_.plans.push_back(std::move(outline));
+    facts_.plan_entries.push_back(plan.entries.size());
+  }
+  facts_.plans_height = plans.height;
+  facts_.plans_lower_bound = plans.lower_bound;
   if (facts_.switched_at == 0) facts_.switched_at = facts_.iterations;
 }
 
@@ -110,6 +114,7 @@ void SessionFacts::add_plan(const Plan& plan, bool first) {
 void SessionFacts::clear_plans() {
   facts_.plans.clear();
   facts_.plan_entries.clear();
+  facts_.plans_height = facts_.plans_lower_bound = Bytes(0);
 }
 
 void SessionFacts::forget_plans() {

@@ -28,7 +28,9 @@ struct Facts {
   Bytes peak_live_seen{0};    ///< in arena and upstream together, under a plan
   std::vector<Plan> plans;    ///< in use, without their entries
   std::vector<std::size_t> plan_entries;  ///< how many each has
-  std::shared_ptr<const Trace> trace;     ///< what the first plan in use was made from
+  Bytes plans_height{0};                  ///< of all of them in one arena, and what none can be below
+  Bytes plans_lower_bound{0};
+  std::shared_ptr<const Trace> trace;  ///< what the first plan in use was made from
   struct Since {
     const char* name;           ///< of a state; lives as long as the process
     std::uint64_t realtime_ns;  ///< CLOCK_REALTIME
@@ -59,8 +61,8 @@ class SessionFacts {
 
   void keep_trace(std::shared_ptr<const Trace> trace);
   [[nodiscard]] std::shared_ptr<const Trace> trace() const;
-  /// A plan is in use: in addition to the others or, if it is the `first`, instead of them.
-  void add_plan(const Plan& plan, bool first);
+  /// These plans are in use from now on, and no others.
+  void use_plans(const JointPlan& plans);
   void forget_plans();
   /// The session is in the state called `name` from now on; a state that it is in already changes nothing.
   void note_phase(const char* name);

@@ -7,28 +7,13 @@
 #include "session/settings/notice.h"
 
 namespace stowage::session {
-namespace {
-
-// Places of buffers that an iteration passes on to the next one, which will be freed soon.
-std::vector<std::uint64_t> places_of_crossing(const std::vector<Plan>& plans) {
-  std::vector<std::uint64_t> offsets;
-  for (const Plan& plan : plans) {
-    for (const PlanEntry& entry : plan.entries) {
-      if (entry.crosses && entry.offset != kUpstream) offsets.push_back(entry.offset.value());
-    }
-  }
-  std::sort(offsets.begin(), offsets.end());
-  return offsets;
-}
-
-}  // namespace
 
 ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
   if (clean) reserved_clean_ = reserved;
   const auto in_use = static_cast<std::size_t>(allocator::Miss::kSlotInUse);
   if (!outstayed_.is_due(arena_.allocator().counts().misses[in_use]) || !may_exchange())
     return Outcome::kNone;
-  const Bytes pinned = arena_.allocator().pinned_bytes(places_of_crossing(plans_.in_use()));
+  const Bytes pinned = arena_.allocator().pinned_bytes(plans_.crossing_offsets());
   const Bytes needed =
       std::max(reserved_clean_, arena_.mapped() + arena_.outside_bytes(port_.upstream_use()));
   const std::optional<Bytes> most = guard_.most();
@@ -39,12 +24,12 @@ ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
 }
 
 bool ArenaExchange::may_exchange() const {
-  return !budget_.on() && !plans_.makes_further() && !plans_.makes_lower() && port_.may_wait() &&
+  return !budget_.on() && !plans_.makes_anew() && !plans_.makes_lower() && port_.may_wait() &&
          !arena_.awaits_frees();
 }
 
 ArenaExchange::Outcome ArenaExchange::exchange() {
-  const std::vector<Plan> active = plans_.in_use();
+  const std::vector<Plan> active = plans_.in_use().plans;
   arena_.pause();
   is_another_ = arena_.shut_out() && port_.may_wait() && arena_.part_with();
   if (!is_another_ && !arena_.allocator().replace_plans(active)) return Outcome::kFailed;

@@ -1,6 +1,6 @@
 // Detects tensors that outlive their places in the arena: a snapshot or average of the weights, or loaded
 // optimizer state, made while a plan was followed. Requests that the plan has those places for miss in every
-// iteration from then on. Tells when that has lasted long enough to exchange the arena.
+// iteration from then on. Tells when that has lasted long enough to do something about it.
 //
 // Thread safety: none; the conductor's.
 #pragma once
@@ -13,16 +13,18 @@ namespace stowage::session {
 
 class OutstayedWatch {
  public:
-  static constexpr std::uint64_t kPatience = 8;         ///< iterations in a row
+  static constexpr std::uint64_t kPatience = 8;  ///< iterations in a row, unless it is told another number
   static constexpr std::uint64_t kMostPatience = 1024;  ///< after useless exchanges; doubles each time
 
+  explicit OutstayedWatch(std::uint64_t patience = kPatience) : least_(patience), patience_(patience) {}
+
   /// An iteration ended. `misses`: requests that found their places in use since restart(). True if it is
-  /// time to exchange the arena; patience is longer afterwards, until as many iterations in a row have no
+  /// time to act; patience is longer afterwards, until as many iterations in a row have no
   /// miss.
   bool is_due(std::uint64_t misses) {
     if (std::exchange(misses_, misses) == misses) {
       row_ = 0;
-      if (++calm_ >= patience_) patience_ = kPatience;
+      if (++calm_ >= patience_) patience_ = least_;
       return false;
     }
     calm_ = 0;
@@ -35,7 +37,8 @@ class OutstayedWatch {
   void restart() { misses_ = row_ = calm_ = 0; }
 
  private:
-  std::uint64_t patience_ = kPatience;
+  std::uint64_t least_;
+  std::uint64_t patience_;
   std::uint64_t misses_ = 0;
   std::uint64_t row_ = 0;   ///< iterations in a row with such misses
   std::uint64_t calm_ = 0;  ///< iterations in a row without

@@ -7,25 +7,26 @@
 
 namespace stowage::session {
 
-void PlannedPhase::begin(const Plan& plan) {
+void PlannedPhase::begin(const JointPlan& plans) {
   worth_.begin();
   exchange_.begin();
-  further_.begin(plan);
+  replanning_.begin(plans);
   restart();
   under_budget_.begin();
 }
 
-void PlannedPhase::serve(const Plan& plan) {
+void PlannedPhase::serve(const JointPlan& plans) {
+  arena_.allocator().foresee(plans.history);
   arena_.resume();
   under_budget_.rest();
-  lower_.ask(plan);
-  note(1, "planned: " + std::to_string(plan.entries.size()) + " allocations in an arena of " +
-              std::to_string(plan.height.value()) + " bytes (lower bound " +
-              std::to_string(plan.lower_bound.value()) + ", " + plan.technique + ")");
+  replanning_.ask_lower();
+  note(1, "planned: " + std::to_string(plans.plans.size()) + " kinds of iterations in an arena of " +
+              std::to_string(plans.height.value()) + " bytes (lower bound " +
+              std::to_string(plans.lower_bound.value()) + ", " + plans.plans.front().technique + ")");
 }
 
 void PlannedPhase::restart() {
-  further_.restart(/*others_evict=*/under_budget_.is_scheduled());
+  replanning_.restart(/*others_evict=*/under_budget_.is_scheduled());
   worth_.restart();
   exchange_.restart();
   iterations_.restart();
@@ -41,9 +42,10 @@ SessionVerdict PlannedPhase::on_mark(MarkSource source, std::uint32_t window_mar
 
 SessionVerdict PlannedPhase::on_iteration(const ServedIteration& ended) {
   if (SessionVerdict oversized = worth_.on_iteration(ended.is_clean()); oversized.changes()) return oversized;
-  if (further_.take()) diverged_streak_ = 0;
-  lower_.take();
-  if (further_.learn(!ended.is_clean())) diverged_streak_ = 0;
+  if (replanning_.on_iteration(!ended.is_clean(), ended.reserved)) {
+    diverged_streak_ = 0;
+    exchange_.restart();
+  }
   switch (exchange_.on_iteration(ended.is_clean(), ended.reserved)) {
     case ArenaExchange::Outcome::kNone:
       break;
@@ -60,7 +62,7 @@ SessionVerdict PlannedPhase::on_iteration(const ServedIteration& ended) {
 bool PlannedPhase::diverged_for_long(const ServedIteration& ended) {
   const double tolerated = settings_.miss_tolerance * static_cast<double>(ended.requests);
   diverged_streak_ = static_cast<double>(ended.missed) > tolerated ? diverged_streak_ + 1 : 0;
-  return diverged_streak_ >= settings_.diverged_iterations && !further_.is_making();
+  return diverged_streak_ >= settings_.diverged_iterations && !replanning_.is_making();
 }
 
 }  // namespace stowage::session

@@ -1,7 +1,7 @@
 // Decides at each mark how a job that follows a plan continues.
 //
-// A kind of iteration that diverges gets a plan of its own, made in the background beside the others. If
-// there is nothing to learn and iterations keep diverging, the job leaves the plan.
+// Kinds of iterations without a plan, and tensors that stay in the arena, get all kinds planned anew in the
+// background. If there is nothing to learn and iterations keep diverging, the job leaves its plans.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -10,8 +10,7 @@
 
 #include "core/plan.h"
 #include "session/planned/arena_exchange.h"
-#include "session/planned/further_plans.h"
-#include "session/planned/lower_plan.h"
+#include "session/planned/replanning.h"
 #include "session/planned/served_iterations.h"
 #include "session/rescue/plan_under_budget.h"
 #include "session/reserved/plan_worth.h"
@@ -24,20 +23,19 @@ class PlannedPhase {
  public:
   /// All must outlive it.
   PlannedPhase(const Settings& settings, ServedArena& arena, PlanUnderBudget& under_budget, PlanWorth& worth,
-               ServedIterations& iterations, FurtherPlans& further, LowerPlan& lower, ArenaExchange& exchange)
+               ServedIterations& iterations, Replanning& replanning, ArenaExchange& exchange)
       : settings_(settings),
         arena_(arena),
         under_budget_(under_budget),
         worth_(worth),
         iterations_(iterations),
-        further_(further),
-        lower_(lower),
+        replanning_(replanning),
         exchange_(exchange) {}
 
-  /// The arena is ready for `plan`, the only one in use.
-  void begin(const Plan& plan);
+  /// The arena is ready for `plans`, the only ones in use.
+  void begin(const JointPlan& plans);
   /// The arena hands out addresses from now on, and the planner looks for a lower placement.
-  void serve(const Plan& plan);
+  void serve(const JointPlan& plans);
   /// An iteration may have ended; the planned window has `window_marks` marks. kRecording: the job does not
   /// follow its plan; kRescuing: the arena does not fit into the budget; kOff: it is better off without one.
   SessionVerdict on_mark(MarkSource source, std::uint32_t window_marks);
@@ -52,8 +50,7 @@ class PlannedPhase {
   PlanUnderBudget& under_budget_;
   PlanWorth& worth_;
   ServedIterations& iterations_;
-  FurtherPlans& further_;
-  LowerPlan& lower_;
+  Replanning& replanning_;
   ArenaExchange& exchange_;
   std::uint64_t diverged_streak_ = 0;  ///< iterations in a row
 };

@@ -9,7 +9,7 @@ namespace stowage::session {
 namespace {
 
 std::uint64_t requests(const allocator::ServeCounts& counts) {
-  std::uint64_t sum = counts.hits + counts.planned_upstream;
+  std::uint64_t sum = counts.hits + counts.planned_upstream + counts.improvised;
   for (const std::uint64_t misses : counts.misses) sum += misses;
   return sum;
 }
@@ -27,7 +27,6 @@ std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
   if (std::exchange(requests_at_mark_, requests(before)) == requests(before)) return std::nullopt;
   now.on_mark();
   if (recording_.is_on()) recording_.recorder().on_mark(source);
-  learner_.on_mark();
   const UpstreamUse use = port_.upstream_use();
   const Bytes outside = arena_.outside_bytes(use);
   now.set_outside_bytes(outside);

@@ -12,7 +12,6 @@
 
 #include "session/arena/served_arena.h"
 #include "session/ports/device_port.h"
-#include "session/recording/learner.h"
 #include "session/recording/recording.h"
 #include "session/reserved/reserved_guard.h"
 
@@ -28,10 +27,9 @@ struct ServedIteration {
 
 class ServedIterations {
  public:
-  /// All must outlive it. `recording` and `learner` are told of the marks that count.
-  ServedIterations(DevicePort& port, ServedArena& arena, Recording& recording, Learner& learner,
-                   ReservedGuard& guard)
-      : port_(port), arena_(arena), recording_(recording), learner_(learner), guard_(guard) {}
+  /// All must outlive it. `recording` is told of the marks that count.
+  ServedIterations(DevicePort& port, ServedArena& arena, Recording& recording, ReservedGuard& guard)
+      : port_(port), arena_(arena), recording_(recording), guard_(guard) {}
 
   /// Plans or their arena have changed: counts requests from now on. Requires: there is an arena.
   void restart();
@@ -45,7 +43,6 @@ class ServedIterations {
   DevicePort& port_;
   ServedArena& arena_;
   Recording& recording_;
-  Learner& learner_;
   ReservedGuard& guard_;
   std::uint64_t requests_before_ = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark_ = 0;  ///< and at the last mark

@@ -1,51 +1,81 @@
 #include "session/plans/plan_book.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
-
-#include "session/plans/plan_cache.h"
-#include "session/settings/notice.h"
 
 namespace stowage::session {
 namespace {
 
-constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plan serves
+constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plans serve
+
+/// The fingerprints of a steady window's iterations, and of those that the trace has twice.
+std::vector<std::uint64_t> repeated_in(const Trace& trace) {
+  std::map<std::uint64_t, int> times;
+  std::vector<std::uint64_t> found;
+  Tick begin{0};
+  for (const Mark& mark : trace.marks) {
+    const std::uint64_t seen = fingerprint(trace, begin, mark.tick);
+    const bool steady = trace.steady && begin >= trace.steady->begin && mark.tick <= trace.steady->end;
+    if (++times[seen] == 2 || steady) found.push_back(seen);
+    begin = mark.tick;
+  }
+  return found;
+}
 
 }  // namespace
 
-// ---- making
+// ---- kinds of iterations
 
-planner::PlanOptions PlanBook::options() const {
-  planner::PlanOptions options;
-  options.work_limit = settings_.plan_work;
-  options.time_limit_s = settings_.plan_seconds;
-  return options;
+Status PlanBook::learn(const Trace& trace, const planner::KindBook::Wanted& wanted) {
+  return kinds_.observe(trace,
+                        [&](std::uint64_t fingerprint) { return wanted(fingerprint) || plans(fingerprint); });
 }
 
-Status PlanBook::submit(Trace trace, planner::PlanOptions options, Making making) {
+bool PlanBook::plans(std::uint64_t fingerprint) const {
+  return kinds_.knows(fingerprint) ||
+         std::any_of(in_use_.plans.begin(), in_use_.plans.end(),
+                     [&](const Plan& plan) { return plan.fingerprint == fingerprint; });
+}
+
+// ---- making
+
+Status PlanBook::submit(double good_enough, std::vector<planner::Tenant> tenants, Making making) {
   if (!source_) source_ = make_plan_source(settings_.fault);
-  Status submitted = source_->submit(std::move(trace), std::move(options));
+  planner::JointOptions options;
+  options.device = info_.device.kind;
+  options.work_limit = settings_.plan_work;
+  options.time_limit_s = settings_.plan_seconds;
+  options.good_enough = good_enough;
+  options.tenants = std::move(tenants);
+  if (making != Making::kFirst) options.in_use = in_use_.plans;
+  Status submitted = source_->submit(kinds_.kinds(), std::move(options));
   if (submitted) making_ = making;
   return submitted;
 }
 
 Status PlanBook::make_first(const Trace& trace) {
-  planner::PlanOptions chosen = options();
-  chosen.good_enough = kGoodEnough;
-  return submit(trace, std::move(chosen), Making::kFirst);
+  kinds_ = {};
+  in_use_ = {};
+  found_by_.reset();
+  const std::vector<std::uint64_t> repeated = repeated_in(trace);
+  const auto wanted = [&](std::uint64_t fingerprint) {
+    return std::find(repeated.begin(), repeated.end(), fingerprint) != repeated.end();
+  };
+  if (Status learned = kinds_.observe(trace, wanted); !learned) return learned;
+  return submit(kGoodEnough, {}, Making::kFirst);
 }
 
-Status PlanBook::make_beside(Trace trace) {
-  planner::PlanOptions chosen = options();
-  for (std::size_t i = first_in_use_; i < plans_.size(); ++i) chosen.siblings.push_back(&plans_[i]);
-  return submit(std::move(trace), std::move(chosen), Making::kFurther);
+Status PlanBook::make_anew(std::vector<planner::Tenant> tenants) {
+  return submit(kGoodEnough, std::move(tenants), Making::kAnew);
 }
 
-void PlanBook::make_lower(const Trace& trace) {
-  if (source_) static_cast<void>(submit(trace, options(), Making::kLower));
+void PlanBook::make_lower(std::vector<planner::Tenant> tenants) {
+  if (source_) static_cast<void>(submit(0, std::move(tenants), Making::kLower));
 }
 
-std::optional<Result<Plan>> PlanBook::poll(std::chrono::milliseconds wait) {
-  std::optional<Result<Plan>> made = source_->poll(wait);
+std::optional<Result<JointPlan>> PlanBook::poll(std::chrono::milliseconds wait) {
+  std::optional<Result<JointPlan>> made = source_->poll(wait);
   if (made) making_ = Making::kNothing;
   return made;
 }
@@ -57,15 +87,40 @@ void PlanBook::cancel() {
 
 // ---- in use
 
-void PlanBook::use_only(Plan plan) {
-  plans_.push_back(std::move(plan));
-  first_in_use_ = plans_.size() - 1;
+std::vector<std::uint64_t> PlanBook::crossing_offsets() const {
+  std::vector<std::uint64_t> offsets;
+  for (const Plan& plan : in_use_.plans) {
+    for (const PlanEntry& entry : plan.entries) {
+      for (const Offset offset : {entry.offset, entry.spare})
+        if (entry.crosses && offset != kUpstream) offsets.push_back(offset.value());
+    }
+  }
+  std::sort(offsets.begin(), offsets.end());
+  return offsets;
 }
 
-void PlanBook::use_beside(Plan plan) { plans_.push_back(std::move(plan)); }
+std::uint32_t PlanBook::outlives(Offset offset, Bytes rounded) const {
+  const auto found = passed_on_.find({offset.value(), rounded.value()});
+  return found == passed_on_.end() ? 0 : found->second;
+}
 
-std::vector<Plan> PlanBook::in_use() const {
-  return {plans_.begin() + static_cast<std::ptrdiff_t>(first_in_use_), plans_.end()};
+void PlanBook::use(JointPlan plans) {
+  in_use_ = std::move(plans);
+  for (const Plan& plan : in_use_.plans) kinds_.adopt(plan);
+  passed_on_.clear();
+  for (const Plan& plan : in_use_.plans) {
+    const planner::Kind* const kind = kinds_.find(plan.fingerprint);
+    for (std::size_t i = 0; i < plan.entries.size(); ++i) {
+      const PlanEntry& entry = plan.entries[i];
+      if (!entry.crosses) continue;
+      const std::uint32_t ends = kind == nullptr ? 1 : std::max(1u, kind->allocations[i].outlived);
+      for (const Offset offset : {entry.offset, entry.spare}) {
+        if (offset == kUpstream) continue;
+        std::uint32_t& most = passed_on_[{offset.value(), entry.rounded.value()}];
+        most = std::max(most, ends);
+      }
+    }
+  }
 }
 
 // ---- between runs
@@ -74,23 +129,37 @@ std::optional<PlanBook::Kept> PlanBook::find_kept(const Trace& trace) {
   for (std::uint32_t marks = 1; marks <= kMaxPeriodMarks; ++marks) {
     const std::optional<Window> window = last_window(trace, marks);
     if (!window) return std::nullopt;
-    Result<std::optional<Plan>> found = find_plan(settings_.plan_cache, trace, *window);
-    if (!found.ok()) {
-      if (!std::exchange(warned_, true)) warn(found.error().message);
-      continue;
+    if (std::optional<std::vector<Plan>> found = cache_.find(trace, *window)) {
+      found_by_ = found->front().fingerprint;
+      return Kept{std::move(*found), *window, marks};
     }
-    if (found->has_value()) return Kept{std::move(**found), *window, marks};
   }
   return std::nullopt;
 }
 
+// The one that they are found by comes first.
+std::vector<Plan> PlanBook::to_keep() const {
+  std::vector<Plan> plans = in_use_.plans;
+  std::stable_partition(plans.begin(), plans.end(),
+                        [this](const Plan& plan) { return plan.fingerprint == found_by_; });
+  if (plans.size() > kMostKeptPlans) plans.resize(kMostKeptPlans);
+  return plans;
+}
+
 void PlanBook::keep() {
-  if (settings_.plan_cache.empty()) return;
-  if (Status saved = store_plan(settings_.plan_cache, info_, last()); !saved) warn(saved.error().message);
+  if (in_use_.plans.empty()) return;
+  const bool anew = found_by_.has_value();
+  if (!anew) {
+    const std::size_t last = in_use_.history.empty() ? 0 : in_use_.history.back();
+    found_by_ = in_use_.plans[last].fingerprint;
+  }
+  cache_.store(to_keep(), anew);
 }
 
 void PlanBook::forget_kept() {
-  if (!settings_.plan_cache.empty()) forget_plan(settings_.plan_cache, info_, plans_[first_in_use_]);
+  const std::vector<Plan> kept = to_keep();
+  if (!kept.empty()) cache_.forget(kept.front());
+  found_by_.reset();
 }
 
 }  // namespace stowage::session

@@ -1,27 +1,60 @@
-// Plans kept in a folder between runs, one file per kind of iteration: <device>-<fingerprint>.stowplan.
+// Plans kept in a folder between runs (STOWAGE_PLAN_CACHE), one file for each job and context.
 //
-// A plan found there is used only after it was read in full, checked, and compared request by request with
-// the iteration it is said to be for. Files that are damaged or not ours are left as they are. Thread safety:
-// files are replaced in one step, so several processes may share a folder.
+// A file holds the plans of all kinds of iterations, placed together. Its name says by which of them it is
+// found, and under which context (core/kept_plans.h) they were made. They are used only after the file was
+// read in full, checked, and compared: its context with the job's, its entries with the requests of the
+// iteration, one by one. The folder and its files belong to the user alone (core/format/private_folder.h); a
+// folder in which others may write is not used. Files that are damaged or not ours are left as they are.
+// After each write the files that were not used for longest are removed until the rest takes at most
+// STOWAGE_PLAN_CACHE_BYTES.
+//
+// Nothing that fails here is the job's concern: the first failure is one warning where the user chose the
+// folder, else a note; the job goes on without kept plans. Thread safety: the conductor's. Files are replaced
+// in one step, so several processes may share a folder.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/format/private_folder.h"
+#include "core/kept_plans.h"
 #include "core/plan.h"
 #include "core/trace.h"
 #include "session/plans/windows.h"
+#include "session/settings/settings.h"
 
 namespace stowage::session {
 
-/// The plan for `window` of `trace`, nothing if the folder has none. Error: the file exists but cannot be
-/// used; the message names it.
-Result<std::optional<Plan>> find_plan(const std::string& folder, const Trace& trace, const Window& window);
+class PlanCache {
+ public:
+  /// Both must outlive it.
+  PlanCache(const Settings& settings, const TraceInfo& info) : settings_(settings), info_(info) {}
 
-/// Keeps `plan`, unless its file exists: a usable one would have been used. Error: kIo.
-Status store_plan(const std::string& folder, const TraceInfo& info, const Plan& plan);
+  /// True if find() may find something. Cheap: it reads names only. False for a job whose trace is wanted
+  /// (STOWAGE_TRACE): that of a job which begins with a kept plan would not have a whole recording.
+  bool may_find() noexcept;
+  /// The plans of a job of which `window` of `trace` is an iteration: the first plan is for it. Nothing if
+  /// there are none that can be used.
+  std::optional<std::vector<Plan>> find(const Trace& trace, const Window& window) noexcept;
+  /// Keeps `plans`, to be found by the first one's iterations. A file that exists stays as it is, since a
+  /// usable one would have been used; unless it is of this job (`anew`), which knows better now. Requires:
+  /// not empty.
+  void store(const std::vector<Plan>& plans, bool anew) noexcept;
+  /// Removes what store() kept for the iterations of `plan`, which turned out not to be worth following.
+  void forget(const Plan& plan) noexcept;
 
-/// Removes what store_plan kept for the iterations of `plan`, which turned out not to be worth following.
-void forget_plan(const std::string& folder, const TraceInfo& info, const Plan& plan);
+ private:
+  [[nodiscard]] PlanContext context() const;
+  /// The folder; nothing if plans are not kept, or if it cannot be used, which is told.
+  std::optional<format::PrivateFolder> open();
+  [[nodiscard]] Result<std::vector<Plan>> read(const format::PrivateFolder& folder,
+                                               const std::string& name) const;
+  void tell(const std::string& what) noexcept;
+
+  const Settings& settings_;
+  const TraceInfo& info_;
+  bool told_ = false;
+};
 
 }  // namespace stowage::session

@@ -9,10 +9,12 @@ namespace {
 
 class BackgroundSource final : public PlanSource {
  public:
-  Status submit(Trace trace, planner::PlanOptions options) override {
-    return planner_.submit(std::move(trace), std::move(options));
+  Status submit(planner::Kinds kinds, planner::JointOptions options) override {
+    return planner_.submit(std::move(kinds), std::move(options));
   }
-  std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait) override { return planner_.poll(wait); }
+  std::optional<Result<JointPlan>> poll(std::chrono::nanoseconds wait) override {
+    return planner_.poll(wait);
+  }
   void cancel() override { planner_.cancel(); }
 
  private:
@@ -22,13 +24,13 @@ class BackgroundSource final : public PlanSource {
 class FailingSource final : public PlanSource {
  public:
   explicit FailingSource(Fault fault) : fault_(fault) {}
-  Status submit(Trace, planner::PlanOptions) override {
+  Status submit(planner::Kinds, planner::JointOptions) override {
     if (fault_ == Fault::kThread)
       return Error{ErrorCode::kUnsupported, "no thread could be started (STOWAGE_FAULT)"};
     return {};
   }
-  std::optional<Result<Plan>> poll(std::chrono::nanoseconds) override {
-    return Result<Plan>(Error{ErrorCode::kInternal, "the planner failed (STOWAGE_FAULT)"});
+  std::optional<Result<JointPlan>> poll(std::chrono::nanoseconds) override {
+    return Result<JointPlan>(Error{ErrorCode::kInternal, "the planner failed (STOWAGE_FAULT)"});
   }
   void cancel() override {}
 

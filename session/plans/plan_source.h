@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "planner/planner.h"
+#include "planner/joint_planner.h"
 #include "session/settings/settings.h"
 
 namespace stowage::session {
@@ -16,9 +16,9 @@ class PlanSource {
  public:
   virtual ~PlanSource() = default;
   /// Starts planning. Error: no thread could be started.
-  virtual Status submit(Trace trace, planner::PlanOptions options) = 0;
+  virtual Status submit(planner::Kinds kinds, planner::JointOptions options) = 0;
   /// The result if it is ready, waiting at most `wait`. Returns each result once.
-  virtual std::optional<Result<Plan>> poll(std::chrono::nanoseconds wait) = 0;
+  virtual std::optional<Result<JointPlan>> poll(std::chrono::nanoseconds wait) = 0;
   virtual void cancel() = 0;
 };
 

@@ -14,6 +14,8 @@ constexpr std::uint64_t kMaxMarksWithOps = 32;
 // Marks for which ops are still recorded after the job stops repeating itself: an occasional evaluation must
 // not keep it from its plan.
 constexpr std::uint64_t kUnlikeMarksWithOps = 4;
+// Iterations in a row, none of a new kind, after which a job without a period is planned, too.
+constexpr std::size_t kComeAgain = 8;
 
 }  // namespace
 
@@ -57,14 +59,18 @@ Recording::Verdict Recording::judge(bool ops_wanted) {
   return Verdict::kHopeless;
 }
 
+bool Recording::is_settled() const {
+  return recorder().period_marks() != 0 || recorder().comes_again(kComeAgain);
+}
+
 // True when the steady window is complete: its ops are recorded, or are not wanted.
 bool Recording::has_ops(bool wanted) {
   if (ops_observed_) {
     ++marks_with_ops_;
     ++all_marks_with_ops_;
   }
-  const std::uint32_t period = recorder().period_marks();
-  if (period == 0) {
+  const std::uint32_t period = window_marks();
+  if (!is_settled()) {
     if (++unlike_marks_ >= kUnlikeMarksWithOps) stop_ops();
     return false;
   }

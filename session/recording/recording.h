@@ -45,8 +45,8 @@ class Recording {
   /// The verdict on the marks so far.
   enum class Verdict : std::uint8_t {
     kGoOn,
-    kSteady,   ///< the last windows agree, and their ops are recorded or not wanted
-    kHopeless  ///< no two iterations agreed, in as many as the settings allow
+    kSteady,   ///< the last windows agree, or were all there before; their ops are recorded or not wanted
+    kHopeless  ///< neither, in as many iterations as the settings allow
   };
   /// Call once after each mark that counts. `ops_wanted`: record ops, if the settings want them too.
   Verdict judge(bool ops_wanted);
@@ -66,6 +66,7 @@ class Recording {
 
  private:
   bool has_ops(bool wanted);
+  [[nodiscard]] bool is_settled() const;
 
   std::atomic<tracer::Recorder*>& hot_;
   DevicePort& port_;

@@ -32,11 +32,11 @@ void PlanUnderBudget::leave() {
 
 // ---- whether it fits
 
-SessionVerdict PlanUnderBudget::refuse(const Plan& plan) {
+SessionVerdict PlanUnderBudget::refuse(Bytes height) {
   if (!budget_.on()) return {};
   if (is_scheduled() && !budget_.schedule().follows()) return rescue_for({});
-  const Bytes excess = port_.ledger()->missing(plan.height);
-  if (excess.value() != 0 && !port_.commits_on_touch()) return refuse_arena(plan.height, excess);
+  const Bytes excess = port_.ledger()->missing(height);
+  if (excess.value() != 0 && !port_.commits_on_touch()) return refuse_arena(height, excess);
   if (budget_.between_ops()) return {};
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
 }

@@ -28,8 +28,8 @@ class PlanUnderBudget {
 
   /// A first plan is requested: for iterations under the schedule that is followed now, if there is one.
   void prepare();
-  /// kRescuing if `plan` does not fit.
-  SessionVerdict refuse(const Plan& plan);
+  /// kRescuing if an arena of `height` does not fit.
+  SessionVerdict refuse(Bytes height);
   /// The plan is used from now on, with all of its arena.
   void begin() { lost_ = false; }
   /// No plan is used any more; rescue evicts on demand.

@@ -17,8 +17,8 @@ SessionVerdict give_up(const ReservedGuard::Excess& excess) {
 
 }  // namespace
 
-SessionVerdict PlanWorth::refuse(const Plan& plan) const {
-  const std::optional<ReservedGuard::Excess> excess = guard_.foretell(plan);
+SessionVerdict PlanWorth::refuse(const JointPlan& plans) const {
+  const std::optional<ReservedGuard::Excess> excess = guard_.foretell(plans);
   return excess ? give_up(*excess) : SessionVerdict{};
 }
 
@@ -37,7 +37,7 @@ SessionVerdict PlanWorth::on_iteration(bool clean) {
 }
 
 SessionVerdict PlanWorth::leave_oversized(bool clean) {
-  const ReservedGuard::Verdict verdict = guard_.on_iteration(clean, plans_.makes_further());
+  const ReservedGuard::Verdict verdict = guard_.on_iteration(clean, plans_.makes_anew());
   if (verdict == ReservedGuard::Verdict::kFine) return {};
   room_.release_upstream();
   if (verdict == ReservedGuard::Verdict::kRelease) return {};

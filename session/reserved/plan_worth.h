@@ -18,8 +18,8 @@ class PlanWorth {
   PlanWorth(ServedArena& arena, PlanBook& plans, ReservedGuard& guard, DeviceRoom& room)
       : arena_(arena), plans_(plans), guard_(guard), room_(room) {}
 
-  /// kOff if following `plan` would reserve too much.
-  [[nodiscard]] SessionVerdict refuse(const Plan& plan) const;
+  /// kOff if following `plans` would reserve too much.
+  [[nodiscard]] SessionVerdict refuse(const JointPlan& plans) const;
   /// A first plan is in use.
   void begin() { guard_.begin(); }
   /// Plans were added or left: counts iterations from 0 again.

@@ -15,16 +15,18 @@ constexpr std::uint64_t kSharesOfNeed = 100;          // 1/this of the need may 
 constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or three pages: small jobs are all rounding
 constexpr std::uint64_t kOldTensors = 2;              // iterations of a new plan: older tensors are freed
 constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
-constexpr std::uint64_t kOversized = 4;               // iterations, some of them off the plan
+constexpr std::uint64_t kOversized = 8;               // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
 constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
-// Bytes that the last iteration passed on and that the plan has places for.
-Bytes handed_on(const Plan& plan) {
+// Bytes that the last iteration passed on and that its plan has places for.
+Bytes handed_on(const JointPlan& plans) {
   Bytes sum{0};
+  const Plan& plan = plans.history.empty() ? plans.plans.front() : plans.plans[plans.history.back()];
   for (const PlanEntry& entry : plan.entries) {
-    if (entry.crosses && entry.offset != kUpstream) sum += entry.rounded;
+    if (!entry.crosses || entry.offset == kUpstream) continue;
+    sum += entry.spare == kUpstream ? entry.rounded : entry.rounded + entry.rounded;
   }
   return sum;
 }
@@ -94,12 +96,12 @@ Bytes ReservedGuard::tolerated(Bytes most) const {
   return std::max(most, modelled + Bytes(modelled.value() / kSharesOfNeed));
 }
 
-std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const Plan& plan) {
+std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const JointPlan& plans) {
   const std::optional<Bytes> allowed = most();
   if (!allowed) return std::nullopt;
   const Bytes outside = arena_.outside_bytes(port_.upstream_use());
-  const Bytes stays = outside - std::min(outside, handed_on(plan));
-  const Bytes sum = allocator::round_up_to(plan.height, port_.arena_page()) + stays;
+  const Bytes stays = outside - std::min(outside, handed_on(plans));
+  const Bytes sum = allocator::round_up_to(plans.height, port_.arena_page()) + stays;
   if (sum <= tolerated(*allowed)) return std::nullopt;
   return Excess{sum, *allowed};
 }

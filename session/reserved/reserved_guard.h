@@ -63,8 +63,6 @@ class ReservedGuard {
   /// Plans were added or left: counts iterations from 0 again. `old_tensors_are_gone`: nothing is left of
   /// the switch.
   void restart(bool old_tensors_are_gone = false);
-  /// Another placement of the same plan is in use: older tensors must be freed first.
-  void settle_anew() { settled_iterations_ = 0; }
   /// An iteration that was all planned ended with `outside` bytes of tensors outside the arena.
   void note_lasting(Bytes outside);
 
@@ -73,8 +71,8 @@ class ReservedGuard {
     Bytes reserved{0};
     Bytes most{0};
   };
-  /// What following `plan` would reserve, if that is too much.
-  std::optional<Excess> foretell(const Plan& plan);
+  /// What following `plans` would reserve, if that is too much.
+  std::optional<Excess> foretell(const JointPlan& plans);
 
   enum class Verdict : std::uint8_t {
     kFine,

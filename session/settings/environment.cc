@@ -37,6 +37,12 @@ Environment process_environment() {
   return environment;
 }
 
+std::string value_of(const Environment& environment, std::string_view name) {
+  const auto at = std::find_if(environment.begin(), environment.end(),
+                               [&](const auto& variable) { return variable.first == name; });
+  return at == environment.end() ? "" : at->second;
+}
+
 bool belongs_to_tools(const std::string& variable) {
   return variable.rfind("STOWAGE_SIM", 0) == 0 || variable == "STOWAGE_BUILD" || variable == "STOWAGE_PYTHON";
 }

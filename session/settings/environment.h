@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace stowage::session {
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 Environment process_environment();
+/// The value of `name`; empty if it is not there.
+std::string value_of(const Environment& environment, std::string_view name);
 /// A STOWAGE_ variable that is no setting of the library: the simulator's, the build's, the tests'.
 bool belongs_to_tools(const std::string& variable);
 /// The name in `known` with the smallest edit distance (letters to change, insert or remove); empty if none

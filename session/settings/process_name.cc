@@ -31,10 +31,7 @@ constexpr std::array kLaunchers{Launcher{"RANK", "WORLD_SIZE"},
                                 Launcher{"PMI_RANK", "PMI_SIZE"}, Launcher{"SLURM_PROCID", "SLURM_NTASKS"}};
 
 std::optional<std::uint64_t> number_of(const Environment& environment, const char* name) {
-  const auto at = std::find_if(environment.begin(), environment.end(),
-                               [&](const auto& variable) { return variable.first == name; });
-  if (at == environment.end()) return std::nullopt;
-  const std::string& text = at->second;
+  const std::string text = value_of(environment, name);
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -79,6 +76,14 @@ std::string rank_name(const Environment& environment) {
     if (rank && ranks) return *ranks > 1 ? "rank" + std::to_string(*rank) : "";
   }
   return "";
+}
+
+std::uint64_t world_size(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    const auto ranks = number_of(environment, launcher.ranks);
+    if (ranks && *ranks > 0) return *ranks;
+  }
+  return 1;
 }
 
 std::string process_name() {

@@ -16,6 +16,8 @@ namespace stowage::session {
 
 /// "rank3" if a launcher's variables describe more than one process; else empty.
 std::string rank_name(const Environment& environment);
+/// How many processes a launcher's variables say that the job has; 1 if there are none.
+std::uint64_t world_size(const Environment& environment);
 /// The name of this process: the one set last, else from its environment.
 std::string process_name();
 /// Names this process, such as "rank3" or "pid1234"; only letters and digits. Empty: takes the name from the

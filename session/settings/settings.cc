@@ -1,136 +1,14 @@
 #include "session/settings/settings.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdio>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 
+#include "session/settings/entries.h"
 #include "session/settings/environment.h"
+#include "session/settings/process_name.h"
 
 namespace stowage::session {
 namespace {
-
-/// One setting: how it is named, read, printed and explained.
-struct Entry {
-  std::string variable;
-  std::string key;
-  std::string bounds;
-  std::string help;
-  std::function<bool(Settings&, const std::string&)> read;  ///< false: out of bounds; settings are unchanged
-  std::function<std::string(const Settings&)> print;
-};
-
-std::string key_of(const std::string& variable) {
-  if (variable == "STOWAGE") return "enable";
-  std::string key = variable.substr(sizeof("STOWAGE_") - 1);
-  std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
-  return key;
-}
-
-std::string print_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
-template <class T>
-std::optional<T> parse_number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-Entry flag(const std::string& variable, bool Settings::*field, std::string help) {
-  return {variable,
-          key_of(variable),
-          "0 or 1",
-          std::move(help),
-          [field](Settings& settings, const std::string& text) {
-            if (text != "0" && text != "1") return false;
-            settings.*field = text == "1";
-            return true;
-          },
-          [field](const Settings& settings) { return std::string(settings.*field ? "1" : "0"); }};
-}
-
-Entry count(const std::string& variable, std::uint64_t Settings::*field, std::uint64_t low,
-            std::uint64_t high, std::string help) {
-  return {variable,
-          key_of(variable),
-          std::to_string(low) + " to " + std::to_string(high),
-          std::move(help),
-          [=](Settings& settings, const std::string& text) {
-            const auto value = parse_number<std::uint64_t>(text);
-            if (!value || *value < low || *value > high) return false;
-            settings.*field = *value;
-            return true;
-          },
-          [field](const Settings& settings) { return std::to_string(settings.*field); }};
-}
-
-Entry real(const std::string& variable, double Settings::*field, double low, double high, std::string help) {
-  return {variable,
-          key_of(variable),
-          print_number(low) + " to " + print_number(high),
-          std::move(help),
-          [=](Settings& settings, const std::string& text) {
-            const auto value = parse_number<double>(text);
-            if (!value || !std::isfinite(*value) || *value < low || *value > high) return false;
-            settings.*field = *value;
-            return true;
-          },
-          [field](const Settings& settings) { return print_number(settings.*field); }};
-}
-
-Entry text(const std::string& variable, std::string Settings::*field, std::string bounds, std::string help) {
-  return {variable,
-          key_of(variable),
-          std::move(bounds),
-          std::move(help),
-          [field](Settings& settings, const std::string& value) {
-            settings.*field = value;
-            return true;
-          },
-          [field](const Settings& settings) { return settings.*field; }};
-}
-
-// `Setting` has parse(), text() and kBounds, as Budget has.
-template <class Setting>
-Entry parsed(const std::string& variable, Setting Settings::*field, std::string help) {
-  return {variable,
-          key_of(variable),
-          Setting::kBounds,
-          std::move(help),
-          [field](Settings& settings, const std::string& text) {
-            const std::optional<Setting> read = Setting::parse(text);
-            if (read) settings.*field = *read;
-            return read.has_value();
-          },
-          [field](const Settings& settings) { return (settings.*field).text(); }};
-}
-
-template <class E>
-Entry choice(const std::string& variable, E Settings::*field, const std::vector<std::string>& names,
-             std::string help) {
-  std::string bounds;
-  for (const std::string& name : names) bounds += (bounds.empty() ? "" : " | ") + name;
-  return {
-      variable,
-      key_of(variable),
-      bounds,
-      std::move(help),
-      [field, names](Settings& settings, const std::string& value) {
-        const auto at = std::find(names.begin(), names.end(), value);
-        if (at == names.end()) return false;
-        settings.*field = static_cast<E>(at - names.begin());
-        return true;
-      },
-      [field, names](const Settings& settings) { return names[static_cast<std::size_t>(settings.*field)]; }};
-}
 
 // "recipe:OP" names an op; the others are words.
 Entry fault() {
@@ -150,6 +28,20 @@ Entry fault() {
   entry.print = [=](const Settings& settings) {
     if (settings.fault == Fault::kRecipe) return std::string(kRecipe) + settings.wrong_recipe;
     return print(settings);
+  };
+  return entry;
+}
+
+// Empty, as an environment may have it, is the user's folder.
+Entry plan_cache() {
+  Entry entry =
+      text("STOWAGE_PLAN_CACHE", &Settings::plan_cache, "a folder, or off", "keep plans here between runs");
+  entry.read = [](Settings& settings, const std::string& value) {
+    settings.plan_cache = plan_folder(value, settings.users_plan_cache);
+    return true;
+  };
+  entry.print = [](const Settings& settings) {
+    return settings.plan_cache.empty() ? "off" : settings.plan_cache;
   };
   return entry;
 }
@@ -186,7 +78,9 @@ const std::vector<Entry>& table() {
       text("STOWAGE_REPORT", &Settings::report, "text (or 1), or a path",
            "at exit: a table on stderr, or JSON in a file"),
       text("STOWAGE_TRACE", &Settings::trace, "a path", "at exit: write the recorded trace to this file"),
-      text("STOWAGE_PLAN_CACHE", &Settings::plan_cache, "a folder", "keep plans here between runs"),
+      plan_cache(),
+      count("STOWAGE_PLAN_CACHE_BYTES", &Settings::plan_cache_bytes, 1 << 20, std::uint64_t{1} << 40,
+            "the most bytes of kept plans; those that were not used for longest are removed"),
       text("STOWAGE_JOB", &Settings::job, "any text", "name of the job in traces, for people"),
       text("STOWAGE_LIBRARY", &Settings::library, "a path",
            "libstowage.so, for the preload shim; else beside it"),
@@ -244,6 +138,10 @@ Status apply_lines(Settings& settings, std::string_view lines) {
 Result<Settings> parse_settings(const std::vector<std::pair<std::string, std::string>>& environment,
                                 std::string_view overrides) {
   Settings settings;
+  settings.users_plan_cache =
+      users_plan_folder(value_of(environment, "XDG_CACHE_HOME"), value_of(environment, "HOME"));
+  settings.plan_cache = settings.users_plan_cache;
+  settings.world_size = world_size(environment);
   for (const auto& [name, value] : environment) {
     if (name == "STOWAGE" && value.empty()) continue;  // `STOWAGE= python …` is the shell's way to say unset
     const Entry* entry = find(name, &Entry::variable);
@@ -259,10 +157,12 @@ Result<Settings> read_settings(std::string_view overrides) {
 }
 
 std::vector<SettingRow> list_settings(const Settings& settings) {
+  Settings standard;
+  standard.plan_cache = settings.users_plan_cache;
   std::vector<SettingRow> rows;
   for (const Entry& entry : table())
-    rows.push_back({entry.variable, entry.key, entry.print(settings), entry.print(Settings{}), entry.bounds,
-                    entry.help});
+    rows.push_back(
+        {entry.variable, entry.key, entry.print(settings), entry.print(standard), entry.bounds, entry.help});
   return rows;
 }
 

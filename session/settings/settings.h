@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cache_place.h"
 #include "core/result.h"
 #include "core/units.h"
 #include "session/settings/budget.h"
@@ -45,20 +46,24 @@ struct Settings {
   std::uint64_t diverged_iterations = 8;    ///< STOWAGE_DIVERGED_ITERATIONS: this many in a row end the plan
   std::uint64_t max_replans = 3;            ///< STOWAGE_MAX_REPLANS: after this many, Stowage turns off
   ArenaBackend arena = ArenaBackend::kVmm;  ///< STOWAGE_ARENA
-  std::string report;          ///< STOWAGE_REPORT: at exit; "text" or "1": to stderr; else a path for JSON
-  std::string trace;           ///< STOWAGE_TRACE: file the recorded trace is written to at exit
-  std::string plan_cache;      ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs
-  std::string job;             ///< STOWAGE_JOB: name put into traces, for people
-  std::string library;         ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
-  std::uint64_t verbose = 0;   ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
-  bool verify = false;         ///< STOWAGE_VERIFY: replay each recipe at once and compare the bits
-  ForcedRange evict;           ///< STOWAGE_EVICT: forced evictions, to find wrong bits
-  Fault fault = Fault::kNone;  ///< STOWAGE_FAULT: for tests
-  std::string wrong_recipe;    ///< the op of STOWAGE_FAULT=recipe:OP
+  std::string report;            ///< STOWAGE_REPORT: at exit; "text" or "1": to stderr; else a path for JSON
+  std::string trace;             ///< STOWAGE_TRACE: file the recorded trace is written to at exit
+  std::string plan_cache;        ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs; "": none are kept
+  std::string users_plan_cache;  ///< what plan_cache is where nobody chose; "": there is no such folder
+  std::uint64_t plan_cache_bytes = kPlanCacheBytes;  ///< STOWAGE_PLAN_CACHE_BYTES: what the folder may hold
+  std::string job;                                   ///< STOWAGE_JOB: name put into traces, for people
+  std::string library;                               ///< STOWAGE_LIBRARY: libstowage.so, for the preload shim
+  std::uint64_t verbose = 0;     ///< STOWAGE_VERBOSE: 0 warnings, 1 state changes, 2 every iteration
+  bool verify = false;           ///< STOWAGE_VERIFY: replay each recipe at once and compare the bits
+  ForcedRange evict;             ///< STOWAGE_EVICT: forced evictions, to find wrong bits
+  Fault fault = Fault::kNone;    ///< STOWAGE_FAULT: for tests
+  std::string wrong_recipe;      ///< the op of STOWAGE_FAULT=recipe:OP
+  std::uint64_t world_size = 1;  ///< processes of the job, as its launcher says
 };
 
-/// Settings from the environment `environment` (pairs of name and value; names that are not ours are
-/// skipped), then from `overrides`, one key=value a line. Error: kInvalidArgument.
+/// Settings from the environment `environment` (pairs of name and value; of names that are not ours only
+/// those count that say where the user's cache folder is, and how many processes the job has), then from
+/// `overrides`, one key=value a line. Error: kInvalidArgument.
 Result<Settings> parse_settings(const std::vector<std::pair<std::string, std::string>>& environment,
                                 std::string_view overrides);
 /// The same with the process's environment.
@@ -73,7 +78,8 @@ struct SettingRow {
   std::string bounds;
   std::string help;
 };
-/// All settings in table order with their values in `settings`.
+/// All settings in table order with their values in `settings`. The default of STOWAGE_PLAN_CACHE is the
+/// user's.
 std::vector<SettingRow> list_settings(const Settings& settings);
 /// list_settings as a JSON array of objects: variable, key, value, default, bounds, help.
 std::string settings_json(const Settings& settings);

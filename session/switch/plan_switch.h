@@ -18,10 +18,10 @@ class PlanSwitch {
   PlanSwitch(PlanUnderBudget& under_budget, const PlanWorth& worth, DeviceRoom& room, ServedArena& arena)
       : under_budget_(under_budget), worth_(worth), room_(room), arena_(arena) {}
 
-  /// kPlanned: the arena is ready for `plan`, and hands nothing out yet. kRescuing, kOff: the plan does not
+  /// kPlanned: the arena is ready for `plans`, and hands nothing out yet. kRescuing, kOff: the plan does not
   /// suit this job. No change: not now, since the device must not be waited for. Error: the plan is invalid,
   /// or there is no memory for the arena.
-  Result<SessionVerdict> try_plan(const Plan& plan);
+  Result<SessionVerdict> try_plans(const JointPlan& plans);
 
  private:
   PlanUnderBudget& under_budget_;

@@ -1,5 +1,6 @@
 #include "session/switch/planning.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace stowage::session {
 
-std::optional<Plan> Planning::find_kept() {
-  if (settings_.plan_cache.empty()) return std::nullopt;
+std::optional<JointPlan> Planning::find_kept() {
+  if (!plans_.may_find_kept()) return std::nullopt;
   const Trace trace = recording_.recorder().snapshot();
   std::optional<PlanBook::Kept> kept = plans_.find_kept(trace);
   if (!kept) return std::nullopt;
@@ -19,7 +20,12 @@ std::optional<Plan> Planning::find_kept() {
   note_peak_before(trace, kept->window.begin, kept->window.end);
   window_marks_ = kept->marks;
   guard_.trust_plan(true);
-  return std::move(kept->plan);
+  JointPlan plans{std::move(kept->plans), {0}, {}, {}};
+  for (const Plan& plan : plans.plans) {
+    plans.height = std::max(plans.height, plan.height);
+    plans.lower_bound = std::max(plans.lower_bound, plan.lower_bound);
+  }
+  return plans;
 }
 
 // Uses the trace's peak if upstream keeps none. The trace only knows part of what was alive before
@@ -45,17 +51,17 @@ Status Planning::ask() {
   return plans_.make_first(*trace);
 }
 
-Result<std::optional<Plan>> Planning::on_mark() {
+Result<std::optional<JointPlan>> Planning::on_mark() {
   const bool first = marks_since_window_ == 0;
-  if (!first && !recording_.recorder().on_mark(MarkSource::kUser)) return std::optional<Plan>();
-  if (marks_since_window_++ % window_marks_ != 0) return std::optional<Plan>();
+  if (!first && !recording_.recorder().on_mark(MarkSource::kUser)) return std::optional<JointPlan>();
+  if (marks_since_window_++ % window_marks_ != 0) return std::optional<JointPlan>();
   if (put_off_) return std::exchange(put_off_, std::nullopt);
-  std::optional<Result<Plan>> made =
+  std::optional<Result<JointPlan>> made =
       plans_.poll(std::chrono::milliseconds(first ? settings_.plan_wait_ms : 0));
   if (made && !made->ok()) return made->error();
-  if (made) return std::optional<Plan>(std::move(**made));
+  if (made) return std::optional<JointPlan>(std::move(**made));
   recording_.note_before(facts_);
-  return std::optional<Plan>();
+  return std::optional<JointPlan>();
 }
 
 }  // namespace stowage::session

@@ -33,15 +33,15 @@ class Planning {
         facts_(facts) {}
 
   /// The plan that an earlier run made for the last iteration that was recorded.
-  std::optional<Plan> find_kept();
+  std::optional<JointPlan> find_kept();
   /// The last iterations that were recorded agree: recording is finished, and a plan is wanted for them.
   void begin();
   /// Starts making it in the background. Error: no thread could be started. Requires: begin().
   Status ask();
   /// An iteration may have ended. Returns the plan, if one should be tried now. Error: there will be none.
-  Result<std::optional<Plan>> on_mark();
-  /// The device could not be waited for: tries `plan` again later.
-  void put_off(Plan plan) { put_off_ = std::move(plan); }
+  Result<std::optional<JointPlan>> on_mark();
+  /// The device could not be waited for: tries `plans` again later.
+  void put_off(JointPlan plans) { put_off_ = std::move(plans); }
   /// Marks of the window that the plan is for, at least 1.
   [[nodiscard]] std::uint32_t window_marks() const { return window_marks_; }
 
@@ -56,7 +56,7 @@ class Planning {
   SessionFacts& facts_;
   std::uint32_t window_marks_ = 1;
   std::uint64_t marks_since_window_ = 0;
-  std::optional<Plan> put_off_;  ///< ready, but a graph capture prevented mapping its arena
+  std::optional<JointPlan> put_off_;  ///< ready, but a graph capture prevented mapping its arena
 };
 
 }  // namespace stowage::session

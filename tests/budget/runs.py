@@ -1,10 +1,10 @@
 """Runs jobs of tests/budget/job.py, and small programs, in processes of their own."""
 
 import json
-import os
 import pathlib
 import subprocess
 
+from tests.environment import without
 from tests.warm import client
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -13,8 +13,7 @@ ITERATIONS = 10
 
 def process(*words: str, timeout_s: float = 600, **settings: str) -> subprocess.CompletedProcess:
     """`python WORDS…`. `settings`: environment variables; none of the caller's STOWAGE* are passed on."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
+    environment = without("STOWAGE") | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
     return client.run(*words, environment=environment, timeout_s=timeout_s)
 
 

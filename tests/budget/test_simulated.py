@@ -14,6 +14,7 @@ import subprocess
 import pytest
 
 from tests.budget.runs import ROOT
+from tests.environment import without
 from tests.warm import client
 from tests.zoo import simulated
 
@@ -39,7 +40,7 @@ HARD = [("gan", 40), ("double_backward", 33)]
 
 def environment(**settings: str) -> dict[str, str]:
     """The simulated device's, with small workspaces: those of the libraries would be most of what small jobs hold."""
-    base = {key: value for key, value in os.environ.items() if not key.startswith(("STOWAGE", "PYTORCH_"))}
+    base = without("STOWAGE", "PYTORCH_")
     base |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}", "CUBLAS_WORKSPACE_CONFIG": ":16:8",
              "CUBLASLT_WORKSPACE_SIZE": "128", "STOWAGE_SIM_DNN_WORKSPACE": "1MiB"}
     return base | simulated.environment(base=base) | settings

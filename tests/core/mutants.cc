@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "core/format/kept_plans_file.h"
 #include "core/format/plan_file.h"
 #include "core/format/trace_file.h"
 #include "tests/core/random_trace.h"
@@ -21,6 +22,14 @@ std::vector<FileBytes> make_good_files() {
   }
   for (const std::uint32_t count : {0u, 5u, 40u, 150u}) {
     files.push_back(encode_plan(random_plan(count, count)).value());
+  }
+  for (const std::uint32_t count : {5u, 100u}) {
+    KeptPlans kept;
+    kept.context = {DeviceKind::kCpu, "CPU", Bytes(1 << 30), "2.11.0", "50%", 2, "host"};
+    kept.job = "train.py";
+    for (const std::uint32_t seed : {count, count + 1}) kept.plans.push_back(random_plan(seed, count));
+    for (Plan& plan : kept.plans) plan.device = DeviceKind::kCpu;
+    files.push_back(encode_kept_plans(kept).value());
   }
   return files;
 }

@@ -30,7 +30,7 @@ struct Mutant {
   FileBytes bytes;
 };
 
-/// The good files, of both kinds, small and large.
+/// The good files, of all kinds, small and large.
 const std::vector<FileBytes>& good_files();
 format::Kind kind_of(const FileBytes& file);
 /// Sets the length and checksum fields of `file` to what they must be. Requires: at least a header.

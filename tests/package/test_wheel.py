@@ -14,6 +14,7 @@ import venv
 
 import pytest
 
+from tests.environment import without
 from tests.python.doors import JOB, ROOT, digest
 from tests.style.files import build_folder
 
@@ -24,8 +25,7 @@ TORCH_SITE = next(pathlib.Path(path) for path in sys.path if (pathlib.Path(path)
 
 
 def clean(**settings: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("STOWAGE", "PYTHON", "VIRTUAL_ENV"))}
-    return kept | {"OMP_NUM_THREADS": "1"} | settings
+    return without("STOWAGE", "PYTHON", "VIRTUAL_ENV") | {"OMP_NUM_THREADS": "1"} | settings
 
 
 def environment(folder: pathlib.Path, *, torch: bool = True, pip: bool = False) -> pathlib.Path:

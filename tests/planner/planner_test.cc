@@ -150,56 +150,6 @@ TEST(MakePlan, OnlyPersistentBuffersMakeAnEmptyArena) {
   EXPECT_EQ(plan.height, Bytes(0));
 }
 
-TEST(MakePlan, CrossingBuffersLieWhereTheSiblingHasThem) {
-  const Trace trace = training_trace(unet());
-  const Plan sibling = planned(trace);
-  PlanOptions options;
-  options.siblings = {&sibling};
-  const Plan plan = planned(trace, options);
-  EXPECT_LE(plan.height, sibling.height);
-  EXPECT_EQ(plan.lower_bound, sibling.lower_bound);
-  std::size_t two_slots = 0;
-  for (std::size_t i = 0; i < plan.entries.size(); ++i) {
-    if (sibling.entries[i].spare == kUpstream) continue;
-    ++two_slots;
-    EXPECT_EQ(plan.entries[i].offset, sibling.entries[i].offset);
-    EXPECT_EQ(plan.entries[i].spare, sibling.entries[i].spare);
-  }
-  EXPECT_EQ(two_slots, 2u);  // batch and loss
-  EXPECT_EQ(slots_in_use(trace, plan, trace.steady->previous_begin), 0);
-}
-
-TEST(MakePlan, WhatTwoIterationsHaveInCommonLiesWhereItLay) {
-  const Job job = random_job(400, 5);
-  const Plan sibling = planned(training_trace(job));
-  Job shorter = job;
-  shorter.layers.resize(job.layers.size() - job.layers.size() / 8);
-  PlanOptions options;
-  options.siblings = {&sibling};
-  const Plan plan = planned(training_trace(shorter), options);
-  EXPECT_LE(plan.height, sibling.height);
-  std::size_t alike = 0;
-  for (std::size_t i = 0; i < plan.entries.size() && i < sibling.entries.size(); ++i) {
-    if (plan.entries[i].rounded != sibling.entries[i].rounded) break;
-    alike += plan.entries[i].offset == sibling.entries[i].offset ? 1 : 0;
-  }
-  EXPECT_GT(alike, plan.entries.size() / 4);
-}
-
-TEST(MakePlan, ASiblingThatDoesNotFitIsLeftAside) {
-  const Trace trace = training_trace(resnet50());
-  const Plan alone = planned(trace);
-  Plan odd = planned(training_trace(vgg16()));
-  for (PlanEntry& entry : odd.entries) {
-    if (entry.offset != kUpstream) entry.offset = Offset(512);  // all on top of each other
-    if (entry.spare != kUpstream) entry.spare = Offset(512);
-  }
-  PlanOptions options;
-  options.siblings = {&odd};
-  const Plan plan = planned(trace, options);
-  EXPECT_EQ(plan.height, alone.height);
-}
-
 TEST(MakePlan, BadOptionsAreNamed) {
   const Trace trace = training_trace(vgg16());
   PlanOptions options;
@@ -207,9 +157,6 @@ TEST(MakePlan, BadOptionsAreNamed) {
   EXPECT_EQ(make_plan(trace, options).error().code, ErrorCode::kInvalidArgument);
   options = {};
   options.threads = -2;
-  EXPECT_EQ(make_plan(trace, options).error().code, ErrorCode::kInvalidArgument);
-  options = {};
-  options.siblings = {nullptr};
   EXPECT_EQ(make_plan(trace, options).error().code, ErrorCode::kInvalidArgument);
 }
 

@@ -1,10 +1,10 @@
 """Runs small Python programs in processes of their own, with and without Stowage."""
 
-import os
 import pathlib
 import subprocess
 import sys
 
+from tests.environment import without
 from tests.warm import client
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,8 +34,7 @@ print("digest", digest.hexdigest())
 def python(program: str, *arguments: str, warm: bool = True, **settings: str) -> subprocess.CompletedProcess:
     """`settings` are environment variables; none of the caller's own STOWAGE* are passed on. `warm`: in a fork of a process
     that has imported torch."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python")} | settings
+    environment = without("STOWAGE") | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python")} | settings
     if warm:
         return client.run("-c", program, *arguments, environment=environment, timeout_s=300)
     return subprocess.run([sys.executable, "-c", program, *arguments], env=environment, cwd=ROOT, text=True,

@@ -13,7 +13,7 @@ from tests.python.doors import ROOT
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 CMAKE_OPTION = re.compile(r"(?:option|set)\((STOWAGE_\w+)")
-SUBCOMMANDS = ("run", "dryrun", "preload", "settings", "report", "doctor", "replay", "place")
+SUBCOMMANDS = ("run", "dryrun", "preload", "settings", "report", "doctor", "replay", "place", "cache")
 TOOLS = tuple(f"tools/{path.name}" for path in sorted((ROOT / "tools").iterdir())
               if path.is_file() and os.access(path, os.X_OK))
 OURS = (("stowage",), *(("stowage", name) for name in SUBCOMMANDS), *((tool,) for tool in TOOLS))

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.environment import without
 from tests.python.doors import ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
@@ -14,8 +15,7 @@ from stowage import _library, cli  # noqa: E402
 
 
 def stowage(*arguments: str, **settings: str) -> subprocess.CompletedProcess:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"} | settings
+    environment = without("STOWAGE") | {"PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"} | settings
     return subprocess.run([sys.executable, "-m", "stowage", *arguments], env=environment, cwd=ROOT, text=True,
                           capture_output=True, timeout=300)
 
@@ -25,6 +25,7 @@ def command(capsys, monkeypatch):
     """Runs the command in this process, which is quicker; gives status, output and errors."""
     for name in [name for name in os.environ if name.startswith("STOWAGE") and name != "STOWAGE_BUILD"]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("STOWAGE_PLAN_CACHE", "off")
     monkeypatch.chdir(ROOT)
 
     def run(*arguments: str):

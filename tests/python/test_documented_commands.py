@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.environment import without
 from tests.python.documented import documented, in_text, python_lines
 from tests.python.doors import ROOT
 from tests.style.documents import READERS_FILES
@@ -41,7 +42,9 @@ OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage doctor": "torch", "stow
           "stowage timeline job.stowtrace": "Perfetto",
           "stowage place problem.csv --time-limit 2 --json": '"proved"',
           "stowage report report.rank0.json report.rank1.json": "rank1", "stowage report 'report.*.json'": "rank1",
-          "stowage report report.json": "rank1"}
+          "stowage report report.json": "rank1", "stowage cache": "0 plans", "stowage cache list --json": '"files"',
+          "stowage cache path": "plans", "stowage cache clear": "removed 0 plans",
+          "stowage cache clear --older-than 30": "removed 0 plans"}
 PACKAGES = ("sudo apt-get install g++ libtbb-dev liblpsolve55-dev libsuitesparse-dev flatbuffers-compiler "
             "libflatbuffers-dev libzstd-dev libcli11-dev nlohmann-json3-dev")  # compared with what the build asks for
 # Tools, which take minutes to hours and run this test: their usage has them.
@@ -105,8 +108,7 @@ def folder(tmp_path_factory):
 
 
 def environment(folder, **settings: str) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    return kept | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1",
+    return without("STOWAGE") | {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1",
                    "PYTHONPATH": f"{ROOT / 'python'}:{folder / 'metadata'}", "STOWAGE_PLAN_WAIT_MS": "60000"} | settings
 
 
@@ -129,7 +131,8 @@ def test_a_job_is_planned(folder, command, tmp_path):
 
 @pytest.mark.parametrize("command", sorted(OTHERS))
 def test_a_command_prints_what_it_is_for(folder, command):
-    assert OTHERS[command] in run(folder, command, environment(folder))
+    settings = environment(folder, STOWAGE_PLAN_CACHE=str(folder / "plans"))
+    assert OTHERS[command] in run(folder, command, settings)
 
 
 @pytest.mark.parametrize("line", sorted(PYTHON))

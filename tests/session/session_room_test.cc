@@ -146,7 +146,7 @@ TEST_F(RoomTest, AJobThatIsLeftAloneGetsTheArenasMemoryBack) {
   for (int i = 0; i < 4; ++i) iterate();
   ASSERT_GE(session->arena_bytes(), Bytes(12 * kBlock));
   for (int i = 0; i < 40 && session->state() != SessionState::kOff; ++i) {
-    evaluate(30, 1024 + 512u * static_cast<std::uint64_t>(i));
+    evaluate(40, kBlock + 512u * static_cast<std::uint64_t>(i));
     session->on_mark(MarkSource::kOptimizer);
   }
   ASSERT_EQ(session->state(), SessionState::kOff);

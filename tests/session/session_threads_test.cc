@@ -32,7 +32,7 @@ TEST_F(SessionThreads, AllocateAndFreeWhileOthersMark) {
   expect_nothing_left();
 }
 
-TEST_F(SessionThreads, UseBlocksOfAnArenaThatIsExchangedAndOfFurtherPlans) {
+TEST_F(SessionThreads, UseBlocksOfPlansThatAreExchangedAndOfFurtherOnes) {
   Settings settings = patient();
   settings.diverged_iterations = 1'000'000;
   start(settings);
@@ -51,7 +51,7 @@ TEST_F(SessionThreads, UseBlocksOfAnArenaThatIsExchangedAndOfFurtherPlans) {
     clean = report()["last_iteration_misses"] == 0 ? clean + 1 : 0;
   }
   EXPECT_LT(iterations, kMost) << session->report_json();
-  EXPECT_GE(port.maps, 2) << "the plan moved to a new arena";
+  EXPECT_TRUE(session->owns(mine->address(0))) << "the plans lie around what stays";
   expect_nothing_left();
 }
 
@@ -112,7 +112,12 @@ TEST_F(SessionThreads, ReportWhileOthersTrain) {
     if (!block) return;
     EXPECT_EQ(session->size_of(address), block->rounded);
     const std::vector<allocator::ArenaBlock> all = session->active_blocks(address);
-    EXPECT_NE(std::find(all.begin(), all.end(), *block), all.end());
+    EXPECT_NE(std::find_if(all.begin(), all.end(),
+                           [&](const allocator::ArenaBlock& one) {
+                             return one.offset == block->offset &&
+                                    one.requested == block->requested;  // its age may be another by now
+                           }),
+              all.end());
   };
   for (int round = 0; round < 3; ++round) {
     reach_plan();

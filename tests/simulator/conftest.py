@@ -9,6 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+from tests.environment import NO_CACHE  # noqa: E402
 from tests.warm import client  # noqa: E402
 
 
@@ -24,7 +25,7 @@ def simulated_environment(**more):
     """This process's environment with what env.json asks for, and STOWAGE_SIM_* settings."""
     folder = simulator_folder()
     wanted = json.loads((folder / "env.json").read_text())
-    environment = {name: value for name, value in os.environ.items() if name not in wanted["unset"]}
+    environment = {name: value for name, value in os.environ.items() if name not in wanted["unset"]} | NO_CACHE
     environment.update(wanted["set"])
     for name, value in wanted["prepend"].items():
         parts = [value.replace("${SIMULATOR}", str(folder)), environment.get(name, "")]

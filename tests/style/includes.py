@@ -27,7 +27,7 @@ ROOMS = {
     "session": ("settings", "states", "ports", "facts", "plans", "recording", "budget", "arena", "reserved", "rescue",
                 "switch", "planned"),
     "plugin": ("torch", "cpu", "cuda/upstream", "cuda/device", "cuda/adaptor", "cuda"),
-    "replay": ("timeline", "place"),
+    "replay": ("cache", "timeline", "place"),
     "simulator": ("device/settings", "device/memory", "device/time", "device/activity", "device/kernels", "device",
                   "stand_ins", "stand_ins/runtime", "stand_ins/driver", "stand_ins/blas", "stand_ins/dnn",
                   "stand_ins/cupti", "stand_ins/others"),

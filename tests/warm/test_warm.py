@@ -7,11 +7,12 @@ import subprocess
 
 import pytest
 
+from tests.environment import without
 from tests.python.doors import JOB
 from tests.warm import client
 from tests.warm.client import ROOT
 
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE")} | {
+ENVIRONMENT = without("STOWAGE") | {
     "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "python")}
 
 SHOWS = """

@@ -8,7 +8,6 @@ that tests/zoo/simulated.py puts under the process.
 
 import functools
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from tests.environment import without
 from tests.warm import client
 from tests.zoo import simulated
 from tests.zoo.habits import ODD
@@ -46,9 +46,8 @@ class Outcome:
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without any setting of Stowage, and with what makes a job repeat itself."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("STOWAGE") and key != "LD_PRELOAD"}
-    return kept | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    """This process's environment without settings of Stowage or kept plans, and with what makes a job repeat itself."""
+    return without("STOWAGE", "LD_PRELOAD") | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 
 @functools.cache

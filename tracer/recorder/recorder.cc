@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
 #include <utility>
 
 #include "tracer/recorder/recorder_state.h"
@@ -67,7 +68,7 @@ void Recorder::on_alloc(const void* address, Bytes bytes, Bytes rounded, StreamI
   const Lock lock(state_->mutex);
   State& state = *state_;
   if (state.buffers.find(address) != nullptr) state.buffers.close(address, state.take_tick());
-  state.current.hash = extend_hash(state.current.hash, rounded, stream);
+  state.current.fingerprint.add(rounded, stream);
   if (!state.make_room(1)) return;
   Buffer buffer;
   buffer.bytes = bytes;
@@ -145,6 +146,23 @@ bool Recorder::steady() const { return period_marks() != 0; }
 std::uint32_t Recorder::period_marks() const {
   const Lock lock(state_->mutex);
   return state_->period;
+}
+
+std::optional<std::uint64_t> Recorder::fingerprint_of_window(std::size_t back) const {
+  const Lock lock(state_->mutex);
+  const std::deque<Segment>& segments = state_->segments;
+  if (back >= segments.size() || segments[segments.size() - 1 - back].dropped != 0) return std::nullopt;
+  return segments[segments.size() - 1 - back].fingerprint.value();
+}
+
+bool Recorder::comes_again(std::size_t count) const {
+  const Lock lock(state_->mutex);
+  const std::deque<Segment>& segments = state_->segments;
+  if (count == 0 || segments.size() < count) return false;
+  std::unordered_map<std::uint64_t, int> times;
+  for (const Segment& segment : segments) ++times[segment.fingerprint.value()];
+  return std::all_of(segments.end() - static_cast<std::ptrdiff_t>(count), segments.end(),
+                     [&](const Segment& s) { return s.dropped == 0 && times[s.fingerprint.value()] >= 2; });
 }
 
 void Recorder::clear() {

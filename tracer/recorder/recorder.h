@@ -95,6 +95,12 @@ class Recorder {
   [[nodiscard]] bool steady() const;
   /// Marks that a steady window holds: 1, or more for several optimizers; 0 when not steady.
   [[nodiscard]] std::uint32_t period_marks() const;
+  /// The fingerprint (core/trace.h) of the window that the last mark ended, or of the one `back` before it;
+  /// nothing if that is not kept or has lost events.
+  [[nodiscard]] std::optional<std::uint64_t> fingerprint_of_window(std::size_t back = 0) const;
+  /// True if each of the last `count` windows made the same allocations as another one that is kept, by their
+  /// fingerprints: the job goes through kinds of iterations that it had before.
+  [[nodiscard]] bool comes_again(std::size_t count) const;
   /// A copy of what is known, ticks rebased to begin at 0: of the two steady windows and what followed, with
   /// `steady` set; without a steady state, or with kAll, of all windows that are kept (with kAll only those
   /// without lost events). O(events).

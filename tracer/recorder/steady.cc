@@ -6,7 +6,7 @@ namespace stowage::tracer {
 namespace {
 
 bool looks_equal(const Segment& a, const Segment& b) {
-  return a.dropped == 0 && b.dropped == 0 && a.hash == b.hash &&
+  return a.dropped == 0 && b.dropped == 0 && a.fingerprint == b.fingerprint &&
          a.end_buffer - a.first_buffer == b.end_buffer - b.first_buffer;
 }
 

@@ -13,6 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
+from tests.environment import without  # noqa: E402
 from tests.warm import client  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("STOWAGE_BUILD", ROOT / "build"))
@@ -65,8 +66,7 @@ def plan(job, limit=20):
 
 def environment(preload=(), **extra):
     description = json.loads((SIMULATOR / "env.json").read_text())
-    env = {k: v for k, v in os.environ.items()
-           if k not in description.get("unset", []) and not k.startswith(("STOWAGE", "PYTORCH_"))}
+    env = {k: v for k, v in without("STOWAGE", "PYTORCH_").items() if k not in description.get("unset", [])}
     fill = lambda text: text.replace("${SIMULATOR}", str(SIMULATOR))
     env.update({k: fill(v) for k, v in description.get("set", {}).items()})
     for key, value in description.get("prepend", {}).items():

@@ -16,9 +16,13 @@ inline constexpr std::uint64_t kBlock = 64 << 10;
 /// `blocks` requests of kBlock bytes, one beside the other.
 inline Plan plan_of(std::uint64_t blocks) {
   Plan plan;
-  for (std::uint64_t i = 0; i < blocks; ++i)
+  Fingerprint requests;
+  for (std::uint64_t i = 0; i < blocks; ++i) {
     plan.entries.push_back({Bytes(kBlock), kStream, Offset(i * kBlock), kUpstream});
-  plan.height = Bytes(blocks * kBlock);
+    requests.add(Bytes(kBlock), kStream);
+  }
+  plan.fingerprint = requests.value();
+  plan.height = plan.lower_bound = Bytes(blocks * kBlock);
   return plan;
 }
 

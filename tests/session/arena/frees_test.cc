@@ -22,7 +22,7 @@ struct HearingPort : FakePort {
 
 struct FreesTest : testing::Test, ArenaOnHost {
   FreesTest() {
-    EXPECT_TRUE(arena->serve(plan_of(3)).ok());
+    EXPECT_TRUE(arena->serve({plan_of(3)}).ok());
     arena->resume();
   }
   /// A block of the arena that stream 1 uses, too.

@@ -11,7 +11,7 @@ struct ServedArenaTest : testing::Test, ArenaOnHost {};
 
 TEST_F(ServedArenaTest, HandsOutAddressesFromResumeToPause) {
   EXPECT_FALSE(arena->exists());
-  ASSERT_TRUE(arena->serve(plan_of(2)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   EXPECT_TRUE(arena->exists());
   EXPECT_EQ(allocate(), nullptr);
   arena->resume();
@@ -24,7 +24,7 @@ TEST_F(ServedArenaTest, HandsOutAddressesFromResumeToPause) {
 }
 
 TEST_F(ServedArenaTest, GoesBackWhenNothingLivesInIt) {
-  ASSERT_TRUE(arena->serve(plan_of(2)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();
   void* const address = allocate();
   arena->give_back();
@@ -43,12 +43,12 @@ TEST_F(ServedArenaTest, GoesBackWhenNothingLivesInIt) {
 }
 
 TEST_F(ServedArenaTest, IsPartedWithWhereATensorLives) {
-  ASSERT_TRUE(arena->serve(plan_of(2)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();
   void* const old = allocate();
   allocator::PlannedAllocator* const first = &arena->allocator();
   arena->pause();
-  ASSERT_TRUE(arena->serve(plan_of(3)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(3)}).ok());
   EXPECT_NE(&arena->allocator(), first);
   EXPECT_EQ(arena->owner_of(old), first);
   EXPECT_EQ(arena->outside_bytes(UpstreamUse{Bytes(100)}), Bytes(100 + kBlock));
@@ -60,28 +60,28 @@ TEST_F(ServedArenaTest, IsPartedWithWhereATensorLives) {
 }
 
 TEST_F(ServedArenaTest, StaysWhereTheDeviceCannotBeWaitedFor) {
-  ASSERT_TRUE(arena->serve(plan_of(2)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();
   void* const old = allocate();
   arena->pause();
   port.capturing = true;
-  EXPECT_FALSE(*arena->serve(plan_of(3))) << "put off";
+  EXPECT_FALSE(*arena->serve({plan_of(3)})) << "put off";
   EXPECT_EQ(arena->owner_of(old), &arena->allocator());
 }
 
 TEST_F(ServedArenaTest, ThatCannotBeMappedIsAnError) {
   port.no_memory = true;
-  EXPECT_FALSE(arena->serve(plan_of(2)).ok());
+  EXPECT_FALSE(arena->serve({plan_of(2)}).ok());
   EXPECT_FALSE(arena->exists());
   port.no_memory = false;
   make(Fault::kArena);
-  EXPECT_FALSE(arena->serve(plan_of(2)).ok());
+  EXPECT_FALSE(arena->serve({plan_of(2)}).ok());
 }
 
 TEST_F(ServedArenaTest, SettlesWhereTheBudgetHasNoRoomForAllOfIt) {
   limit(3 * kBlock);
   port.count.take(Bytes(kBlock));  // upstream's, from before the switch
-  ASSERT_TRUE(arena->serve(plan_of(3)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(3)}).ok());
   arena->resume();
   EXPECT_TRUE(arena->settles());
   EXPECT_NE(allocate(), nullptr);
@@ -98,7 +98,7 @@ TEST_F(ServedArenaTest, SettlesWhereTheBudgetHasNoRoomForAllOfIt) {
 
 TEST_F(ServedArenaTest, UnderABudgetGivesUpWhatNobodyUses) {
   limit(8 * kBlock);
-  ASSERT_TRUE(arena->serve(plan_of(4)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(4)}).ok());
   arena->resume();
   ASSERT_EQ(port.count.held(), Bytes(4 * kBlock));
   void* const address = allocate();
@@ -112,7 +112,7 @@ TEST_F(ServedArenaTest, UnderABudgetGivesUpWhatNobodyUses) {
 }
 
 TEST_F(ServedArenaTest, AForkedChildIsServedNothing) {
-  ASSERT_TRUE(arena->serve(plan_of(2)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();
   arena->after_fork();
   EXPECT_EQ(allocate(), nullptr);

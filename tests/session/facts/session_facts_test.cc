@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/session/plans/joint.h"
+
 namespace stowage::session {
 namespace {
 
@@ -67,15 +69,15 @@ TEST(SessionFacts, PlansAreKeptInOutline) {
   SessionFacts facts;
   facts.count_iteration();
   facts.count_iteration();
-  facts.add_plan(plan_of(3, 1), /*first=*/true);
+  facts.use_plans(joint_of({plan_of(3, 1)}));
   facts.count_iteration();
-  facts.add_plan(plan_of(5, 2), /*first=*/false);
+  facts.use_plans(joint_of({plan_of(3, 1), plan_of(5, 2)}));
   const Facts all = facts.all();
   ASSERT_EQ(all.plans.size(), 2u);
   EXPECT_TRUE(all.plans[0].entries.empty());
   EXPECT_EQ(all.plan_entries, (std::vector<std::size_t>{3, 5}));
   EXPECT_EQ(all.switched_at, 2u) << "the first switch";
-  facts.add_plan(plan_of(7, 3), /*first=*/true);
+  facts.use_plans(joint_of({plan_of(7, 3)}));
   EXPECT_EQ(facts.all().plan_entries, std::vector<std::size_t>{7});
   EXPECT_EQ(facts.count_replan(), 1u);
   EXPECT_TRUE(facts.all().plans.empty());

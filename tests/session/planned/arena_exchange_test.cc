@@ -60,7 +60,7 @@ TEST_F(ArenaExchangeTest, ThereIsNoneInsideACapture) {
 }
 
 TEST_F(ArenaExchangeTest, ThereIsNoneWhileAPlanIsMade) {
-  ASSERT_TRUE(plans.make_beside(Trace()));
+  ASSERT_TRUE(plans.make_anew({}));
   EXPECT_EQ(outstay(), Outcome::kNone);
 }
 

@@ -22,8 +22,8 @@ struct PlannedJob : GuardedArena {
 
   /// The arena serves `plan`, the only one in use.
   void follow(const Plan& plan) {
-    ASSERT_TRUE(arena->serve(plan).ok());
-    plans.use_only(plan);
+    ASSERT_TRUE(arena->serve({plan}).ok());
+    plans.use(joint_of({plan}));
     arena->resume();
   }
   /// A request, served upstream where it is off the plan.

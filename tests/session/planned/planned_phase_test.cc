@@ -11,8 +11,8 @@ struct PlannedPhaseTest : testing::Test, PlannedJob {
   PlannedPhaseTest() {
     settings.diverged_iterations = 3;
     settings.miss_tolerance = 0.5;
-    const Plan plan = plan_of(3);
-    EXPECT_TRUE(arena->serve(plan).ok());
+    const JointPlan plan = joint_of({plan_of(3)});
+    EXPECT_TRUE(arena->serve(plan.plans).ok());
     phase.begin(plan);
     phase.serve(plan);
   }
@@ -26,30 +26,31 @@ struct PlannedPhaseTest : testing::Test, PlannedJob {
   }
   SessionVerdict diverged(std::uint64_t size) { return iterate({size, size}); }
 
+  static constexpr std::uint64_t kTooLarge = 5 * kBlock;  ///< for the arena
+
   PlanUnderBudget under_budget{*budget, port, *arena, facts};
   PlanWorth worth{*arena, plans, guard, room};
-  ServedIterations iterations{port, *arena, recording, learner, guard};
-  FurtherPlans further{settings, *arena, plans, learner, guard, facts};
-  LowerPlan lower{port, *budget, *arena, plans, guard, facts};
+  ServedIterations iterations{port, *arena, recording, guard};
+  Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, facts};
   ArenaExchange exchange{port, *budget, *arena, plans, guard, room};
-  PlannedPhase phase{settings, *arena, under_budget, worth, iterations, further, lower, exchange};
+  PlannedPhase phase{settings, *arena, under_budget, worth, iterations, replanning, exchange};
 };
 
 TEST_F(PlannedPhaseTest, AJobThatFollowsItsPlanGoesOn) {
   for (int i = 0; i < 50; ++i) EXPECT_FALSE(clean().changes());
   EXPECT_EQ(arena->allocator().counts().clean_iterations, 50u);
-  EXPECT_EQ(plans.count_in_use(), 1u);
+  EXPECT_EQ(plans.in_use().plans.size(), 1u);
   EXPECT_EQ(facts.all().plans.size(), 1u);
 }
 
 TEST_F(PlannedPhaseTest, AJobThatDivergesForLongIsRecordedAgain) {
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(clean().changes());
-  EXPECT_FALSE(diverged(1000).changes());
-  EXPECT_FALSE(diverged(2000).changes());
+  EXPECT_FALSE(diverged(kTooLarge).changes());
+  EXPECT_FALSE(diverged(kTooLarge + 1000).changes());
   EXPECT_FALSE(clean().changes()) << "not in a row";
-  EXPECT_FALSE(diverged(3000).changes());
-  EXPECT_FALSE(diverged(4000).changes());
-  EXPECT_EQ(diverged(5000).to, SessionState::kRecording);
+  EXPECT_FALSE(diverged(kTooLarge + 2000).changes());
+  EXPECT_FALSE(diverged(kTooLarge + 3000).changes());
+  EXPECT_EQ(diverged(kTooLarge + 4000).to, SessionState::kRecording);
 }
 
 TEST_F(PlannedPhaseTest, AFewMissesAreTolerated) {
@@ -58,20 +59,20 @@ TEST_F(PlannedPhaseTest, AFewMissesAreTolerated) {
 }
 
 TEST_F(PlannedPhaseTest, WhileAFurtherPlanIsMadeItIsWaitedFor) {
-  ASSERT_TRUE(plans.make_beside(Trace()));
-  for (std::uint64_t i = 0; i < 10; ++i) EXPECT_FALSE(diverged(1000 + 512 * i).changes());
+  ASSERT_TRUE(plans.make_anew({}));
+  for (std::uint64_t i = 0; i < 10; ++i) EXPECT_FALSE(diverged(kTooLarge + 512 * i).changes());
   asked.made = Error{ErrorCode::kUnplannable, "no"};
-  EXPECT_EQ(diverged(20'000).to, SessionState::kRecording);
+  EXPECT_EQ(diverged(2 * kTooLarge).to, SessionState::kRecording);
 }
 
 TEST_F(PlannedPhaseTest, AFurtherPlanBeginsTheRowAnew) {
-  ASSERT_TRUE(plans.make_beside(Trace()));
-  for (std::uint64_t i = 0; i < 10; ++i) EXPECT_FALSE(diverged(1000 + 512 * i).changes());
-  asked.made = plan_of(4);
-  EXPECT_FALSE(diverged(20'000).changes());
-  EXPECT_EQ(plans.count_in_use(), 2u);
-  EXPECT_FALSE(diverged(30'000).changes());
-  EXPECT_EQ(diverged(40'000).to, SessionState::kRecording);
+  ASSERT_TRUE(plans.make_anew({}));
+  for (std::uint64_t i = 0; i < 10; ++i) EXPECT_FALSE(diverged(kTooLarge + 512 * i).changes());
+  asked.made = joint_of({plan_of(3), plan_of(4)});
+  EXPECT_FALSE(diverged(2 * kTooLarge).changes());
+  EXPECT_EQ(plans.in_use().plans.size(), 2u);
+  EXPECT_FALSE(diverged(3 * kTooLarge).changes());
+  EXPECT_EQ(diverged(4 * kTooLarge).to, SessionState::kRecording);
 }
 
 TEST_F(PlannedPhaseTest, APlanWhoseArenaWasGivenUpIsLeft) {
@@ -82,7 +83,7 @@ TEST_F(PlannedPhaseTest, APlanWhoseArenaWasGivenUpIsLeft) {
 
 TEST_F(PlannedPhaseTest, TheArenaIsExchangedWhereATensorOutstaysItsPlace) {
   serve_well();
-  learner.close();  // it is of the plan's kind
+  asked.refuses = true;  // no plan lies around it
   void* const stays = request();
   for (std::uint64_t i = 0; i < 2 * OutstayedWatch::kPatience; ++i) {
     request_all({kBlock, kBlock, kBlock});
@@ -94,7 +95,7 @@ TEST_F(PlannedPhaseTest, TheArenaIsExchangedWhereATensorOutstaysItsPlace) {
 
 TEST_F(PlannedPhaseTest, WithoutMemoryForTheExchangeThePlanIsLeft) {
   serve_well();
-  learner.close();
+  asked.refuses = true;
   request();
   port.no_memory = true;
   SessionVerdict verdict;

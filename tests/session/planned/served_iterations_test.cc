@@ -14,7 +14,7 @@ struct ServedIterationsTest : testing::Test, PlannedJob {
   }
   std::optional<ServedIteration> mark() { return iterations.on_mark(MarkSource::kOptimizer); }
 
-  ServedIterations iterations{port, *arena, recording, learner, guard};
+  ServedIterations iterations{port, *arena, recording, guard};
 };
 
 TEST_F(ServedIterationsTest, TellHowManyRequestsAreOffThePlan) {

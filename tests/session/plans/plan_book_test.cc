@@ -25,57 +25,83 @@ struct PlanBookTest : testing::Test, RecordedIterations {
   PlanBook book{settings, info, std::make_unique<ScriptedPlans>(asked)};
 };
 
-TEST_F(PlanBookTest, AFurtherPlanIsMadeBesideThoseInUse) {
-  ASSERT_TRUE(book.make_first(Trace()));
+/// Iterations of two kinds that take turns, and one that never comes again.
+Trace two_kinds(RecordedIterations& job) {
+  job.recording.start(true);
+  job.iterate({7000});
+  for (int i = 0; i < 4; ++i) {
+    job.iterate({1000, 2000});
+    job.iterate({3000});
+  }
+  return job.recording.recorder().snapshot(tracer::Extent::kAll);
+}
+
+TEST_F(PlanBookTest, TheFirstPlansAreOfAllKindsThatComeAgain) {
+  ASSERT_TRUE(book.make_first(two_kinds(*this)));
   EXPECT_GT(asked.options.good_enough, 0);
-  EXPECT_FALSE(book.makes_further());
-  book.use_only(numbered(1));
-  book.use_beside(numbered(2));
-  ASSERT_TRUE(book.make_beside(Trace()));
-  EXPECT_TRUE(book.makes_further());
-  ASSERT_EQ(asked.options.siblings.size(), 2u);
-  EXPECT_EQ(asked.options.siblings[1]->fingerprint, 2u);
+  EXPECT_TRUE(asked.options.in_use.empty());
+  ASSERT_EQ(asked.kinds.kinds.size(), 2u);
+  EXPECT_EQ(asked.kinds.transitions.size(), 2u);
+  for (const planner::Kind& kind : asked.kinds.kinds) EXPECT_TRUE(book.plans(kind.fingerprint));
+  EXPECT_FALSE(book.plans(0));
+  EXPECT_FALSE(book.makes_anew());
+}
+
+TEST_F(PlanBookTest, FurtherKindsArePlannedWithThoseThatAreKnown) {
+  ASSERT_TRUE(book.make_first(two_kinds(*this)));
+  book.use(joint_of({numbered(1), numbered(2)}));
+  for (int i = 0; i < 2; ++i) iterate({9000, 9000});
+  ASSERT_TRUE(
+      book.learn(recording.recorder().snapshot(tracer::Extent::kAll), [](std::uint64_t) { return true; }));
+  const std::vector<planner::Tenant> stay{{Offset(512), Bytes(512), StreamId(0)}};
+  ASSERT_TRUE(book.make_anew(stay));
+  EXPECT_TRUE(book.makes_anew());
+  EXPECT_EQ(asked.kinds.kinds.size(), 4u) << "the one that came first as well";
+  EXPECT_EQ(asked.options.in_use.size(), 2u);
+  EXPECT_EQ(asked.options.tenants, stay);
   EXPECT_FALSE(book.poll(kNoWait));
-  EXPECT_TRUE(book.makes_further());
-  asked.made = numbered(3);
+  EXPECT_TRUE(book.makes_anew());
+  asked.made = joint_of({numbered(3)});
   EXPECT_TRUE(book.poll(kNoWait));
-  EXPECT_FALSE(book.makes_further());
+  EXPECT_FALSE(book.makes_anew());
 }
 
-TEST_F(PlanBookTest, OnlyPlansInUseAreSiblings) {
-  book.use_only(numbered(1));
-  book.use_beside(numbered(2));
-  book.use_only(numbered(3));
-  EXPECT_EQ(book.count_in_use(), 1u);
-  EXPECT_EQ(book.in_use(), std::vector<Plan>{numbered(3)});
-  ASSERT_TRUE(book.make_beside(Trace()));
-  ASSERT_EQ(asked.options.siblings.size(), 1u);
-  EXPECT_EQ(asked.options.siblings[0]->fingerprint, 3u);
-}
-
-TEST_F(PlanBookTest, AFurtherPlanTakesTheTurnOfALowerOne) {
-  book.use_only(numbered(1));
-  book.make_lower(Trace());
+TEST_F(PlanBookTest, PlansAnewTakeTheTurnOfLowerOnes) {
+  book.use(joint_of({numbered(1)}));
+  ASSERT_TRUE(book.make_first(two_kinds(*this)));
+  book.make_lower({});
   EXPECT_TRUE(book.makes_lower());
-  ASSERT_TRUE(book.make_beside(Trace()));
-  EXPECT_TRUE(book.makes_further());
+  EXPECT_EQ(asked.options.good_enough, 0);
+  ASSERT_TRUE(book.make_anew({}));
+  EXPECT_TRUE(book.makes_anew());
   EXPECT_FALSE(book.makes_lower());
 }
 
 TEST_F(PlanBookTest, WhatCannotBeAskedForIsNotMade) {
   asked.refuses = true;
-  EXPECT_FALSE(book.make_first(Trace()));
-  EXPECT_FALSE(book.make_beside(Trace()));
-  book.make_lower(Trace());
-  EXPECT_FALSE(book.makes_further() || book.makes_lower());
+  EXPECT_FALSE(book.make_first(two_kinds(*this)));
+  EXPECT_FALSE(book.make_anew({}));
+  book.make_lower({});
+  EXPECT_FALSE(book.makes_anew() || book.makes_lower());
 }
 
 TEST_F(PlanBookTest, NothingIsMadeAfterCancel) {
-  ASSERT_TRUE(book.make_beside(Trace()));
-  asked.made = numbered(3);
+  ASSERT_TRUE(book.make_anew({}));
+  asked.made = joint_of({numbered(3)});
   book.cancel();
-  EXPECT_FALSE(book.makes_further());
+  EXPECT_FALSE(book.makes_anew());
   EXPECT_FALSE(book.poll(kNoWait));
+}
+
+TEST_F(PlanBookTest, KnowsWhatIterationsPassOn) {
+  Plan plan = numbered(1);
+  plan.entries = {{Bytes(1024), StreamId(0), Offset(0), kUpstream, /*crosses=*/true},
+                  {Bytes(512), StreamId(0), Offset(2048), kUpstream, /*crosses=*/false}};
+  book.use(joint_of({plan}));
+  EXPECT_EQ(book.crossing_offsets(), std::vector<std::uint64_t>{0});
+  EXPECT_EQ(book.outlives(Offset(0), Bytes(1024)), 1u);
+  EXPECT_EQ(book.outlives(Offset(0), Bytes(512)), 0u) << "another size";
+  EXPECT_EQ(book.outlives(Offset(2048), Bytes(512)), 0u);
 }
 
 TEST_F(PlanBookTest, KeepsAPlanForTheNextRunUntilItIsForgotten) {
@@ -90,11 +116,11 @@ TEST_F(PlanBookTest, KeepsAPlanForTheNextRunUntilItIsForgotten) {
   EXPECT_FALSE(book.find_kept(trace));
   Result<Plan> plan = planner::make_plan(trace, {});
   ASSERT_TRUE(plan.ok());
-  book.use_only(*plan);
+  book.use(joint_of({*plan}));
   book.keep();
   const std::optional<PlanBook::Kept> kept = book.find_kept(trace);
   ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->plan.entries, plan->entries);
+  EXPECT_EQ(kept->plans.front().entries, plan->entries);
   EXPECT_EQ(kept->marks, 1u);
   EXPECT_EQ(kept->window.begin, window->begin);
   book.forget_kept();

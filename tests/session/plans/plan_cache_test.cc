@@ -1,5 +1,5 @@
-// The plan cache: a second run of a job is planned after one iteration; a bad file is one warning and stays
-// as it is.
+// The plan cache in a session: a second run of a job is planned after one iteration; a bad file is one
+// warning and stays as it is.
 #include "session/plans/plan_cache.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/session/recording/recorded_iterations.h"
 
 namespace stowage::session {
@@ -12,102 +14,76 @@ struct LearnerTest : testing::Test, RecordedIterations {
     recording.start(true);
     learner.begin();
   }
-  /// An iteration of `sizes`; `planning`: a further plan is being made all the while.
-  std::optional<Trace> learned(const std::vector<std::uint64_t>& sizes, bool missed, bool planning = false) {
+  /// An iteration of `sizes`; true: the one before deserves a plan.
+  bool learned(const std::vector<std::uint64_t>& sizes, bool missed, bool planning = false) {
     iterate(sizes);
-    learner.on_mark();
-    std::optional<Trace> trace = learner.on_iteration(missed, planning);
-    if (trace && accepts) learner.accept();
+    const bool offers =
+        learner.on_iteration(missed, [this](std::uint64_t kind) { return planned.contains(kind); });
     learner.rest(missed, planning);
-    return trace;
+    return offers;
   }
   void calm(int iterations) {
     for (int i = 0; i < iterations; ++i) EXPECT_FALSE(learned(kTraining, false));
   }
+  std::uint64_t kind_of(const std::vector<std::uint64_t>& sizes) {
+    Fingerprint made;
+    for (const std::uint64_t size : sizes) made.add(round_up(Bytes(size)), StreamId(0));
+    return made.value();
+  }
 
   const std::vector<std::uint64_t> kTraining{1000, 2000, 3000}, kEvaluation{5000, 6000};
-  bool accepts = true;  ///< plans are made of what is offered
+  std::set<std::uint64_t> planned{kind_of(kTraining)};
   Learner learner{recording};
 };
 
-TEST_F(LearnerTest, AKindThatDivergedTwiceIsWorthAPlan) {
+TEST_F(LearnerTest, AKindThatCameTwiceDeservesAPlan) {
   calm(3);
   EXPECT_FALSE(learned(kEvaluation, true));
   EXPECT_FALSE(learned(kTraining, false)) << "seen once";
+  EXPECT_FALSE(learner.wants(kind_of(kEvaluation)));
   EXPECT_FALSE(learned(kEvaluation, true));
-  const std::optional<Trace> trace = learned(kTraining, false);
-  ASSERT_TRUE(trace);
-  ASSERT_TRUE(trace->steady);
-  std::vector<std::uint64_t> sizes;
-  for (const Buffer& buffer : trace->buffers) sizes.push_back(buffer.bytes.value());
-  EXPECT_EQ(sizes, (std::vector<std::uint64_t>{5000, 6000, 5000, 6000})) << "the iteration, twice";
-}
-
-TEST_F(LearnerTest, AKindHasOnePlan) {
-  calm(3);
-  int plans = 0;
-  for (int i = 0; i < 6; ++i) {
-    learned(kEvaluation, true);
-    if (learned(kTraining, false)) ++plans;
-  }
-  EXPECT_EQ(plans, 1);
-}
-
-TEST_F(LearnerTest, AKindWhosePlanCouldNotBeAskedForIsOfferedAgain) {
-  accepts = false;
-  calm(3);
-  int offers = 0;
-  for (int i = 0; i < 4; ++i) {
-    learned(kEvaluation, true);
-    if (learned(kTraining, false)) ++offers;
-  }
-  EXPECT_EQ(offers, 3);
-}
-
-TEST_F(LearnerTest, TheKindThatHasThePlanIsKnown) {
-  const auto diverge_twice = [&] {
-    calm(3);
-    std::optional<Trace> trace;
-    for (int i = 0; i < 2; ++i) {
-      learned(kEvaluation, true);
-      trace = learned(kTraining, false);
-    }
-    return trace;
-  };
-  std::optional<Trace> trace = diverge_twice();
-  ASSERT_TRUE(trace);
-  const Window window{trace->steady->begin, trace->steady->end,
-                      fingerprint(*trace, trace->steady->begin, trace->steady->end)};
-  learner.know_only(kind_of_iteration(*trace, window));
-  learner.begin();
-  EXPECT_FALSE(diverge_twice());
-  learner.know_only(0);
-  learner.begin();
-  EXPECT_TRUE(diverge_twice());
-}
-
-TEST_F(LearnerTest, WaitsForThePlanThatIsBeingMade) {
-  calm(3);
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(learned(kEvaluation, true, /*planning=*/true));
-    EXPECT_FALSE(learned(kTraining, false, /*planning=*/true));
-  }
-  learned(kEvaluation, true);
-  EXPECT_FALSE(learned(kTraining, false)) << "what came meanwhile was not counted";
-  learned(kEvaluation, true);
   EXPECT_TRUE(learned(kTraining, false));
+  EXPECT_TRUE(learner.wants(kind_of(kEvaluation)));
+  EXPECT_FALSE(learner.wants(kind_of(kTraining))) << "it has one";
 }
 
-TEST_F(LearnerTest, StopsWritingWhereNothingDivergesAndBeginsWithTheNextDivergence) {
-  calm(15);
+TEST_F(LearnerTest, AKindThatHasAPlanDeservesNoOther) {
+  calm(3);
+  planned.insert(kind_of(kEvaluation));
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_FALSE(learned(kEvaluation, true));
+    EXPECT_FALSE(learned(kTraining, false));
+  }
+}
+
+TEST_F(LearnerTest, WhereNoPlanCameOfItAKindIsOfferedMoreAndMoreRarely) {
+  calm(3);
+  std::vector<int> offers;
+  for (int i = 1; i <= 16; ++i) {
+    learned(kEvaluation, true);
+    if (learned(kTraining, false)) offers.push_back(i);
+  }
+  EXPECT_EQ(offers, (std::vector<int>{2, 4, 8, 16}));
+}
+
+TEST_F(LearnerTest, StopsWritingWhereNothingMissesAndBeginsWithTheNextMiss) {
+  calm(63);
   EXPECT_TRUE(recording.is_on());
   calm(1);
   EXPECT_FALSE(recording.is_on());
+  calm(100);
   EXPECT_FALSE(learned(kEvaluation, true));
   EXPECT_TRUE(recording.is_on());
-  calm(31);
-  EXPECT_TRUE(recording.is_on()) << "twice as long as before";
-  calm(1);
+  calm(300);
+  EXPECT_TRUE(recording.is_on()) << "it may come again as late as it came";
+  calm(40);
+  EXPECT_FALSE(recording.is_on());
+}
+
+TEST_F(LearnerTest, GoesOnWritingWhilePlansAreMade) {
+  for (int i = 0; i < 100; ++i) learned(kTraining, false, /*planning=*/true);
+  EXPECT_TRUE(recording.is_on());
+  learned(kTraining, false);
   EXPECT_FALSE(recording.is_on());
 }
 

@@ -17,7 +17,7 @@ struct PlanUnderBudgetTest : testing::Test, BudgetOnHost {
   }
   /// An arena of so many blocks is served from.
   void serve(std::uint64_t blocks) {
-    ASSERT_TRUE(arena->serve(plan_of(blocks)).ok());
+    ASSERT_TRUE(arena->serve({plan_of(blocks)}).ok());
     plan->begin();
     arena->resume();
   }
@@ -45,7 +45,7 @@ struct PlanUnderBudgetTest : testing::Test, BudgetOnHost {
 TEST_F(PlanUnderBudgetTest, WithoutABudgetEveryPlanFits) {
   plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, facts);
   plan->prepare();
-  EXPECT_FALSE(plan->refuse(plan_of(1000)).changes());
+  EXPECT_FALSE(plan->refuse(Bytes(1000 * kBlock)).changes());
   EXPECT_FALSE(plan->is_scheduled());
 }
 
@@ -53,8 +53,8 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenWholeHasToFitAtOnce) {
   begin(kLimit, /*on_touch=*/false);
   mark();
   port.count.take(Bytes(kBlock));
-  EXPECT_FALSE(plan->refuse(plan_of(7)).changes());
-  const SessionVerdict verdict = plan->refuse(plan_of(8));
+  EXPECT_FALSE(plan->refuse(Bytes(7 * kBlock)).changes());
+  const SessionVerdict verdict = plan->refuse(Bytes(8 * kBlock));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_EQ(
       verdict.why,
@@ -66,13 +66,13 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenByTouchMaySettle) {
   begin(kLimit);
   mark();
   port.count.take(Bytes(kBlock));
-  EXPECT_FALSE(plan->refuse(plan_of(8)).changes());
+  EXPECT_FALSE(plan->refuse(Bytes(8 * kBlock)).changes());
 }
 
 TEST_F(PlanUnderBudgetTest, WhereNobodyMarksIterationsBetweenOpsThereIsNoPlan) {
   begin(kLimit);
   budget->on_mark(MarkSource::kPeriod);
-  const SessionVerdict verdict = plan->refuse(plan_of(1));
+  const SessionVerdict verdict = plan->refuse(Bytes(1 * kBlock));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_NE(verdict.why.find("stowage.step()"), std::string::npos);
 }
@@ -141,13 +141,13 @@ TEST_F(PlanUnderBudgetTest, APlanForIterationsUnderAScheduleGoesWithIt) {
   plan->prepare();
   EXPECT_TRUE(plan->is_scheduled());
   EXPECT_TRUE(plan->evicts());
-  EXPECT_FALSE(plan->refuse(plan_of(1)).changes());
+  EXPECT_FALSE(plan->refuse(Bytes(1 * kBlock)).changes());
   EXPECT_FALSE(plan->is_lost());
   plan->rest();
   EXPECT_TRUE(torch.installed) << "the schedule needs it";
   budget->schedule().stop();
   EXPECT_TRUE(plan->is_lost());
-  const SessionVerdict verdict = plan->refuse(plan_of(1));
+  const SessionVerdict verdict = plan->refuse(Bytes(1 * kBlock));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_EQ(verdict.why, "");
   plan->rescue();

@@ -16,7 +16,7 @@ struct DeviceRoomTest : testing::Test, GuardedArena {
     for (std::uint64_t i = 0; i < 6; ++i)
       plan.entries.push_back({Bytes(kSlot), kStream, Offset(i * kSlot), kUpstream});
     plan.height = Bytes(6 * kSlot);
-    EXPECT_TRUE(arena->serve(plan).ok());
+    EXPECT_TRUE(arena->serve({plan}).ok());
     guard.most();
     arena->resume();
   }

@@ -17,8 +17,8 @@ struct PlanWorthTest : testing::Test, GuardedArena {
     return plan;
   }
   void follow(const Plan& plan) {
-    ASSERT_TRUE(arena->serve(plan).ok());
-    plans.use_only(plan);
+    ASSERT_TRUE(arena->serve({plan}).ok());
+    plans.use(joint_of({plan}));
     worth.begin();
     worth.restart();
     arena->resume();
@@ -38,8 +38,8 @@ struct PlanWorthTest : testing::Test, GuardedArena {
 };
 
 TEST_F(PlanWorthTest, APlanThatWouldReserveMoreThanTheJobNeedsIsRefusedForGood) {
-  EXPECT_FALSE(worth.refuse(plan_of_mib(101)).changes());
-  const SessionVerdict verdict = worth.refuse(plan_of_mib(110));
+  EXPECT_FALSE(worth.refuse(joint_of({plan_of_mib(101)})).changes());
+  const SessionVerdict verdict = worth.refuse(joint_of({plan_of_mib(110)}));
   EXPECT_EQ(verdict.to, SessionState::kOff);
   EXPECT_EQ(verdict.why, "with its plan the job would reserve 110 MiB, and 101 MiB are enough without one");
   EXPECT_TRUE(verdict.releases_cache);
@@ -60,7 +60,7 @@ TEST_F(PlanWorthTest, OneThatTurnsOutSoIsLeftAndTheSecondTimeGivenUp) {
 
 TEST_F(PlanWorthTest, AFurtherPlanThatIsMadeIsWaitedFor) {
   follow(plan_of_mib(90));
-  ASSERT_TRUE(plans.make_beside(Trace()));
+  ASSERT_TRUE(plans.make_anew({}));
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(iteration(12).changes());
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/session/arena/arena_on_host.h"
+#include "tests/session/plans/joint.h"
 
 namespace stowage::session {
 namespace {
@@ -16,7 +17,7 @@ struct ReservedGuardTest : testing::Test, GuardedArena {
     Plan plan;
     plan.entries.push_back({Bytes(height), kStream, Offset(0), kUpstream});
     plan.height = Bytes(height);
-    ASSERT_TRUE(arena->serve(plan).ok());
+    ASSERT_TRUE(arena->serve({plan}).ok());
     guard.begin();
     guard.restart();
     arena->resume();
@@ -54,23 +55,23 @@ TEST_F(ReservedGuardTest, SaysNothingUnderABudgetOrOfAKeptPlanOrWhereTheDeviceDo
 TEST_F(ReservedGuardTest, ForetellsAPlanThatIsTooLarge) {
   Plan plan = plan_of(1);
   plan.height = Bytes(101 * kMib);
-  EXPECT_FALSE(guard.foretell(plan));
+  EXPECT_FALSE(guard.foretell(joint_of({plan})));
   void* const outside = port.allocate(Bytes(kMib));
-  const auto excess = guard.foretell(plan);
+  const auto excess = guard.foretell(joint_of({plan}));
   ASSERT_TRUE(excess);
   EXPECT_EQ(excess->reserved, Bytes(102 * kMib));
   EXPECT_EQ(excess->most, Bytes(101 * kMib));
   plan.entries[0] = {Bytes(kMib), kStream, Offset(0), kUpstream, /*crosses=*/true};
-  EXPECT_FALSE(guard.foretell(plan)) << "what lives outside now has a place in the plan";
+  EXPECT_FALSE(guard.foretell(joint_of({plan}))) << "what lives outside now has a place in the plan";
   port.give_back(outside);
 }
 
 TEST_F(ReservedGuardTest, ToleratesWhatExpandableSegmentsAloneWouldReserve) {
   Plan plan = plan_of(1);
   plan.height = Bytes(110 * kMib);
-  EXPECT_TRUE(guard.foretell(plan));
+  EXPECT_TRUE(guard.foretell(joint_of({plan})));
   facts.note_modelled(Bytes(109 * kMib), Bytes(0));
-  EXPECT_FALSE(guard.foretell(plan));
+  EXPECT_FALSE(guard.foretell(joint_of({plan})));
 }
 
 TEST_F(ReservedGuardTest, APlanIsLeftAfterTwoCleanIterationsThatAreTooLarge) {
@@ -109,7 +110,7 @@ TEST_F(ReservedGuardTest, IterationsOffThePlanAndAFurtherPlanAreWaitedFor) {
   follow(90 * kMib);
   settle();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(iteration(12 * kMib, false, /*planning=*/true), Verdict::kRelease);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(iteration(12 * kMib, /*clean=*/false), Verdict::kRelease);
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(iteration(12 * kMib, /*clean=*/false), Verdict::kRelease);
   EXPECT_EQ(iteration(12 * kMib, /*clean=*/false), Verdict::kLeave);
 }
 

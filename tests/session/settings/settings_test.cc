@@ -58,6 +58,46 @@ TEST(Settings, AnUnknownVariableLeavesTheOthersInForce) {
   EXPECT_EQ(settings->max_plans, 3u);
 }
 
+TEST(PlanCacheSetting, IsTheUsersCacheFolderWhereNobodyChooses) {
+  const auto folder_of = [](const Environment& environment, const char* lines = "") {
+    return parse_settings(environment, lines)->plan_cache;
+  };
+  EXPECT_EQ(folder_of({{"HOME", "/h"}}), "/h/.cache/stowage/plans");
+  EXPECT_EQ(folder_of({{"HOME", "/h"}, {"XDG_CACHE_HOME", "/x"}}), "/x/stowage/plans");
+  EXPECT_EQ(folder_of({}), "") << "no home, no cache";
+  EXPECT_EQ(folder_of({{"STOWAGE_PLAN_CACHE", "mine"}, {"HOME", "/h"}}), "mine");
+  EXPECT_EQ(folder_of({{"STOWAGE_PLAN_CACHE", ""}, {"HOME", "/h"}}), "/h/.cache/stowage/plans");
+  for (const char* off : {"off", "0", "none"})
+    EXPECT_EQ(folder_of({{"STOWAGE_PLAN_CACHE", off}, {"HOME", "/h"}}), "") << off;
+  EXPECT_EQ(folder_of({{"STOWAGE_PLAN_CACHE", "off"}, {"HOME", "/h"}}, "plan_cache=mine"), "mine");
+  EXPECT_EQ(Settings().plan_cache, "") << "only an environment turns it on";
+}
+
+TEST(PlanCacheSetting, IsListedWithTheUsersFolderAsDefault) {
+  const auto settings = parse_settings({{"HOME", "/h"}, {"STOWAGE_PLAN_CACHE", "off"}}, "");
+  for (const SettingRow& row : list_settings(*settings)) {
+    if (row.variable != "STOWAGE_PLAN_CACHE") continue;
+    EXPECT_EQ(row.value, "off");
+    EXPECT_EQ(row.standard, "/h/.cache/stowage/plans");
+  }
+}
+
+TEST(PlanCacheSetting, HasALimitInBytes) {
+  EXPECT_EQ(parse_settings({}, "")->plan_cache_bytes, 256u << 20);
+  EXPECT_EQ(parse_settings({}, "plan_cache_bytes=1048576")->plan_cache_bytes, 1u << 20);
+  EXPECT_NE(error_of({{"STOWAGE_PLAN_CACHE_BYTES", "1000"}}), "");
+  EXPECT_NE(error_of({{"STOWAGE_PLAN_CACHE_BYTES", "2199023255552"}}), "");
+}
+
+TEST(WorldSize, IsWhatTheLauncherSays) {
+  EXPECT_EQ(world_size({}), 1u);
+  EXPECT_EQ(world_size({{"WORLD_SIZE", "16"}, {"SLURM_NTASKS", "2"}}), 16u);
+  EXPECT_EQ(world_size({{"SLURM_NTASKS", "2"}}), 2u);
+  EXPECT_EQ(world_size({{"WORLD_SIZE", "0"}}), 1u);
+  EXPECT_EQ(world_size({{"WORLD_SIZE", "many"}}), 1u);
+  EXPECT_EQ(parse_settings({{"WORLD_SIZE", "4"}, {"RANK", "3"}}, "")->world_size, 4u);
+}
+
 TEST(Environment, AnUnknownVariableIsToldWithTheNearestSetting) {
   const auto told = unknown_variables(
       {{"STOWAGE_BUGDET", "1GiB"}, {"STOWAGE_COLOUR_OF_THE_SHIP", "red"}, {"STOWAGE_VERBOSE", "9"}});

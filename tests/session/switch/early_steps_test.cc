@@ -41,7 +41,7 @@ TEST_F(EarlyStepsTest, AreNoneWhileAPlanIsMade) {
 }
 
 TEST_F(EarlyStepsTest, AreNotServedFromTheArena) {
-  ASSERT_TRUE(arena->serve(plan_of(2)).ok());
+  ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();
   steps.begin(SessionState::kPlanned, kManyMarks);
   EXPECT_EQ(allocate(), nullptr);

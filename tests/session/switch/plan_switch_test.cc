@@ -9,7 +9,7 @@ namespace {
 
 struct PlanSwitchTest : testing::Test, PlannedJob {
   SessionVerdict tried(const Plan& plan) {
-    Result<SessionVerdict> verdict = plan_switch.try_plan(plan);
+    Result<SessionVerdict> verdict = plan_switch.try_plans(joint_of({plan}));
     EXPECT_TRUE(verdict.ok());
     return verdict.ok() ? *verdict : SessionVerdict{};
   }
@@ -36,7 +36,7 @@ TEST_F(PlanSwitchTest, ReleasesWhatUpstreamCaches) {
 TEST_F(PlanSwitchTest, AnInvalidPlanIsAnError) {
   Plan plan = plan_of(3);
   plan.height = Bytes(kBlock);
-  EXPECT_FALSE(plan_switch.try_plan(plan).ok());
+  EXPECT_FALSE(plan_switch.try_plans(joint_of({plan})).ok());
   EXPECT_FALSE(arena->exists());
 }
 
@@ -51,7 +51,7 @@ TEST_F(PlanSwitchTest, WhatTheJobIsBetterOffWithoutIsNotMapped) {
 
 TEST_F(PlanSwitchTest, WithoutMemoryForTheArenaItIsAnError) {
   port.no_memory = true;
-  EXPECT_FALSE(plan_switch.try_plan(plan_of(3)).ok());
+  EXPECT_FALSE(plan_switch.try_plans(joint_of({plan_of(3)})).ok());
 }
 
 TEST_F(PlanSwitchTest, WaitsUntilTheOldArenaCanBePartedWith) {
@@ -71,7 +71,7 @@ TEST_F(PlanSwitchTest, UnderABudgetWhatDoesNotFitIsRescued) {
   port.on_touch = false;
   PlanUnderBudget tight(*budget, port, *arena, facts);
   PlanSwitch under_it(tight, worth, room, *arena);
-  const Result<SessionVerdict> verdict = under_it.try_plan(plan_of(3));
+  const Result<SessionVerdict> verdict = under_it.try_plans(joint_of({plan_of(3)}));
   ASSERT_TRUE(verdict.ok());
   EXPECT_EQ(verdict->to, SessionState::kRescuing);
 }

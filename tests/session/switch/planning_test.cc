@@ -30,8 +30,8 @@ struct PlanningTest : testing::Test, PlannedJob {
     ASSERT_EQ(planning.window_marks(), 2u);
     ASSERT_TRUE(planning.ask());
   }
-  std::optional<Plan> mark() {
-    Result<std::optional<Plan>> made = planning.on_mark();
+  std::optional<JointPlan> mark() {
+    Result<std::optional<JointPlan>> made = planning.on_mark();
     EXPECT_TRUE(made.ok());
     return made.ok() ? *made : std::nullopt;
   }
@@ -44,8 +44,8 @@ TEST_F(PlanningTest, ThePlanIsTriedAtTheMarkThatEndedRecordingIfItIsThere) {
   EXPECT_EQ(asked.times, 1);
   ASSERT_TRUE(facts.trace());
   EXPECT_EQ(facts.trace()->marks.size(), 3u);
-  asked.made = plan_of(2);
-  const std::optional<Plan> plan = mark();
+  asked.made = joint_of({plan_of(2)});
+  const std::optional<JointPlan> plan = mark();
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->height, plan_of(2).height);
 }
@@ -53,7 +53,7 @@ TEST_F(PlanningTest, ThePlanIsTriedAtTheMarkThatEndedRecordingIfItIsThere) {
 TEST_F(PlanningTest, AfterwardsItIsTriedWhereAWindowEnds) {
   begin_by_two();
   EXPECT_FALSE(mark());
-  asked.made = plan_of(2);
+  asked.made = joint_of({plan_of(2)});
   request_all({1000});
   EXPECT_FALSE(mark()) << "in the middle";
   EXPECT_FALSE(mark()) << "nothing was allocated";
@@ -63,7 +63,7 @@ TEST_F(PlanningTest, AfterwardsItIsTriedWhereAWindowEnds) {
 
 TEST_F(PlanningTest, APlanThatWasPutOffIsTriedAgain) {
   begin();
-  asked.made = plan_of(2);
+  asked.made = joint_of({plan_of(2)});
   planning.put_off(*mark());
   request_all({1000, 2000});
   EXPECT_TRUE(mark());
@@ -73,7 +73,7 @@ TEST_F(PlanningTest, APlanThatWasPutOffIsTriedAgain) {
 
 TEST_F(PlanningTest, ABeginningForgetsWhatWasPutOff) {
   begin();
-  planning.put_off(plan_of(2));
+  planning.put_off(joint_of({plan_of(2)}));
   recording.start(false);
   begin();
   EXPECT_FALSE(mark());
@@ -107,11 +107,11 @@ TEST_F(PlanningTest, APlanOfAnEarlierRunIsFoundByWhatWasRecorded) {
   EXPECT_FALSE(planning.find_kept());
   Result<Plan> plan = planner::make_plan(recording.recorder().snapshot(), {});
   ASSERT_TRUE(plan.ok());
-  plans.use_only(*plan);
+  plans.use(joint_of({*plan}));
   plans.keep();
-  const std::optional<Plan> kept = planning.find_kept();
+  const std::optional<JointPlan> kept = planning.find_kept();
   ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->entries, plan->entries);
+  EXPECT_EQ(kept->plans.front().entries, plan->entries);
   EXPECT_TRUE(guard.trusts_plan());
   EXPECT_TRUE(facts.trace());
   fs::remove_all(folder);

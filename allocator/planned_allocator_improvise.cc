@@ -1,0 +1,59 @@
+// Room in the arena for requests that the plan has no free place for: a size that it does not know, or a
+// place that a tensor of an earlier iteration still occupies.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "allocator/planned_allocator_state.h"
+
+namespace stowage::allocator {
+
+void* PlannedAllocator::State::improvise(Bytes bytes, StreamId stream, const Ahead& ahead,
+                                         bool nowhere_planned) {
+  const std::optional<Slot> slot = hot.layout.take_hole(bytes, stream, ahead, nowhere_planned);
+  if (!slot) return nullptr;
+  if (!regions.claim(slot->offset, slot->offset + round_up(bytes).value(), stream)) {
+    hot.layout.vacate(*hot.layout.live_at(slot->offset));
+    return nullptr;
+  }
+  ++counts.improvised;
+  --hot.hits;  // give() counts one
+  return hot.give(*slot, bytes);
+}
+
+// The plan says how long it lives.
+void* PlannedAllocator::State::improvise_displaced(Position at, Bytes bytes) {
+  if (!improvises) return nullptr;
+  const Plan& plan = plans[at.plan];
+  const PlanEntry& entry = plan.entries[at.entry];
+  const auto end = static_cast<std::uint32_t>(plan.entries.size());
+  return improvise(bytes, entry.stream, {at.plan, at.entry + 1, std::min(end, entry.death)}, false);
+}
+
+// Nothing says how long it lives. A copy of weights that took a planned place would displace what is planned
+// there, perhaps a far larger tensor, in every iteration; so only where no plan has a place.
+void* PlannedAllocator::State::improvise_unplanned(Bytes bytes, StreamId stream) {
+  if (!improvises || plans.empty()) return nullptr;
+  return improvise(bytes, stream, {}, true);
+}
+
+void PlannedAllocator::improvise(bool wanted) {
+  const std::lock_guard guard(hot_.lock);
+  state_->improvises = wanted;
+}
+
+void* PlannedAllocator::allocate_as_planned(Bytes bytes, StreamId stream) {
+  const std::lock_guard guard(hot_.lock);
+  const bool improvises = std::exchange(state_->improvises, false);
+  void* const address = allocate_slow(bytes, stream);
+  state_->improvises = improvises;
+  return address;
+}
+
+void PlannedAllocator::foresee(const std::vector<std::uint32_t>& history) {
+  const std::lock_guard guard(hot_.lock);
+  state_->cursor.foresee(history);
+  state_->follow_cursor();
+}
+
+}  // namespace stowage::allocator

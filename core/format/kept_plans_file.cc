@@ -1,0 +1,98 @@
+#include "core/format/kept_plans_file.h"
+
+#include <string>
+
+#include "core/format/guarded.h"
+#include "core/format/kept_plans_generated.h"
+#include "core/format/plan_content.h"
+
+namespace stowage {
+namespace {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+
+/// Each plan is two tables; the file and its context are two more.
+constexpr flatbuffers::uoffset_t kMaxTables = 2 * kMostKeptPlans + 2;
+
+std::uint64_t content_bound(const KeptPlans& kept) {
+  constexpr std::uint64_t kTables = 4096;
+  const PlanContext& context = kept.context;
+  std::uint64_t bytes = kTables + context.device_name.size() + context.torch_version.size() +
+                        context.budget.size() + context.backend.size() + kept.job.size();
+  for (const Plan& plan : kept.plans) bytes += format::plan_content_bound(plan);
+  return bytes;
+}
+
+auto write_context(Builder& builder, const PlanContext& context) {
+  const auto device_name = builder.CreateString(context.device_name);
+  const auto torch_version = builder.CreateString(context.torch_version);
+  const auto budget = builder.CreateString(context.budget);
+  const auto backend = builder.CreateString(context.backend);
+  return format::CreateContextContent(builder, static_cast<std::uint8_t>(context.device), device_name,
+                                      context.device_memory.value(), torch_version, budget,
+                                      context.world_size, backend);
+}
+
+void write_kept_plans(Builder& builder, const KeptPlans& kept) {
+  const auto context = write_context(builder, kept.context);
+  const auto job = builder.CreateString(kept.job);
+  std::vector<flatbuffers::Offset<format::PlanContent>> plans;
+  plans.reserve(kept.plans.size());
+  for (const Plan& plan : kept.plans) plans.push_back(format::write_plan_content(builder, plan));
+  const auto content = format::CreateKeptPlansContent(builder, context, job, builder.CreateVector(plans));
+  format::FinishKeptPlansContentBuffer(builder, content);
+}
+
+PlanContext read_context(const format::ContextContent& content, format::ColumnReader& reader) {
+  PlanContext context;
+  context.device = DeviceKind{content.device()};
+  context.device_name = reader.take(content.device_name());
+  context.device_memory = Bytes(content.device_memory());
+  context.torch_version = reader.take(content.torch_version());
+  context.budget = reader.take(content.budget());
+  context.world_size = content.world_size();
+  context.backend = reader.take(content.backend());
+  return context;
+}
+
+KeptPlans read_kept_plans(const format::KeptPlansContent& content, format::ColumnReader& reader) {
+  KeptPlans kept;
+  reader.require(content.context() != nullptr);
+  if (content.context() != nullptr) kept.context = read_context(*content.context(), reader);
+  kept.job = reader.take(content.job());
+  const std::size_t plans = content.plans() == nullptr ? 0 : content.plans()->size();
+  reader.require(plans <= kMostKeptPlans);
+  for (std::uint32_t i = 0; i < plans && !reader.damaged(); ++i)
+    kept.plans.push_back(format::read_plan_content(*content.plans()->Get(i), reader));
+  return kept;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_kept_plans(const KeptPlans& kept) {
+  return format::guarded([&]() -> Result<std::vector<std::byte>> {
+    if (Status status = kept.validate(); !status) return status.error();
+    if (content_bound(kept) > format::kMaxContentBytes) return format::too_large();
+    Builder builder(16 * 1024);
+    write_kept_plans(builder, kept);
+    return format::pack(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
+                        format::Kind::kKeptPlans);
+  });
+}
+
+Result<KeptPlans> decode_kept_plans(std::span<const std::byte> file) {
+  return format::guarded([&]() -> Result<KeptPlans> {
+    auto content = format::unpack(file, format::Kind::kKeptPlans);
+    if (!content) return content.error();
+    auto verifier = format::make_verifier(*content, kMaxTables);
+    if (!format::VerifyKeptPlansContentBuffer(verifier))
+      return format::damaged("its content breaks its schema");
+    format::ColumnReader reader(content->size);
+    KeptPlans kept = read_kept_plans(*format::GetKeptPlansContent(content->bytes.get()), reader);
+    if (reader.damaged()) return format::damaged("its columns do not agree");
+    if (Status status = kept.validate(); !status) return format::damaged(status.error().message.c_str());
+    return kept;
+  });
+}
+
+}  // namespace stowage

@@ -1,0 +1,17 @@
+// Where several streams share an arena: addresses of one of them in any plan stay that stream's.
+//
+// Thread safety: pure.
+#pragma once
+
+#include <vector>
+
+#include "core/plan.h"
+#include "planner/placement/problem/problem.h"
+
+namespace stowage::planner {
+
+/// Adds the addresses that each stream has in `plans` to the problem's regions, in as few as that takes.
+/// Nothing where plans and problem have but one stream, since regions make a problem harder to solve.
+void keep_regions(const std::vector<Plan>& plans, placement::Problem& problem);
+
+}  // namespace stowage::planner

@@ -1,0 +1,172 @@
+#include "session/planned/replanning.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "allocator/arena/backend.h"
+#include "session/settings/notice.h"
+
+namespace stowage::session {
+namespace {
+
+constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may come on top
+constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
+constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height
+constexpr std::uint32_t kOldest = allocator::Layout::kMostAge - 1;  // ages are not told apart beyond
+
+/// The first plans of `made` are those of `before`, unchanged.
+bool only_adds(const JointPlan& before, const JointPlan& made) {
+  return before.plans.size() <= made.plans.size() &&
+         std::equal(before.plans.begin(), before.plans.end(), made.plans.begin(),
+                    [](const Plan& a, const Plan& b) {
+                      return a.fingerprint == b.fingerprint && a.entries == b.entries;
+                    });
+}
+
+}  // namespace
+
+Bytes Replanning::in_pages(Bytes height) const { return allocator::round_up_to(height, port_.arena_page()); }
+
+void Replanning::begin(const JointPlan& first) {
+  plans_.use(first);
+  facts_.use_plans(first);
+  around_.clear();
+}
+
+void Replanning::restart(bool others_evict) {
+  outstayed_.restart();
+  displaced_ = arena_.allocator().counts().displaced;
+  learner_.begin();
+  if (others_evict || settings_.max_plans <= 1) learner_.close();
+}
+
+void Replanning::ask_lower() {
+  const JointPlan& now = plans_.in_use();
+  if (budget_.on() || guard_.trusts_plan() || in_pages(now.lower_bound) >= in_pages(now.height)) return;
+  plans_.make_lower(around_);
+}
+
+bool Replanning::on_iteration(bool missed, Bytes reserved) {
+  bool changed = take(reserved, std::chrono::milliseconds(0));
+  const bool further =
+      learner_.on_iteration(missed, [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); });
+  const bool outstayed = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
+  if ((further || outstayed) && !is_making()) changed |= ask(reserved);
+  learner_.rest(missed, is_making());
+  return changed;
+}
+
+// What the plans pass on from one iteration to the next will be freed soon, also where it was displaced.
+// While there are kinds without a plan, so may be what they left; only little is planned around before that
+// is known.
+std::vector<planner::Tenant> Replanning::tenants() const {
+  const Bytes little(plans_.in_use().height.value() / kSharesOfLittle);
+  const std::uint32_t longest = std::min(std::max(1u, plans_.outlives_at_most()), kOldest);
+  std::vector<planner::Tenant> found;
+  for (const allocator::ArenaBlock& block : arena_.allocator().active_blocks()) {
+    if (block.waiting) continue;  // it is freed already
+    const std::uint32_t planned = plans_.outlives(block.offset, block.rounded);
+    std::uint32_t most = planned != 0 ? std::min(planned, kOldest) : longest;
+    if (block.rounded > little && learner_.is_unsettled()) most = std::max(most, kUnsettledAge);
+    if (block.age > most) found.push_back({block.offset, block.rounded, block.stream});
+  }
+  return found;
+}
+
+// At once where a tensor stays that the plans do not know to stay; else now and then, since what was recorded
+// may show lifetimes that they do not know.
+bool Replanning::is_in_the_way(std::uint64_t displaced) {
+  const bool more = std::exchange(displaced_, displaced) != displaced;
+  const bool due = outstayed_.is_due(displaced);
+  if (!more || budget_.on()) return due;
+  const std::vector<planner::Tenant> stay = tenants();
+  return due || std::any_of(stay.begin(), stay.end(), [this](const planner::Tenant& tenant) {
+           return std::find(around_.begin(), around_.end(), tenant) == around_.end();
+         });
+}
+
+bool Replanning::ask(Bytes reserved) {
+  const std::size_t kinds = plans_.count_kinds();
+  const Trace trace = recording_.recorder().snapshot(tracer::Extent::kAll);
+  const auto wanted = [this](std::uint64_t fingerprint) { return learner_.wants(fingerprint); };
+  Status asked = plans_.learn(trace, wanted);
+  std::vector<planner::Tenant> stay = budget_.on() ? std::vector<planner::Tenant>() : tenants();
+  if (asked) asked = plans_.make_anew(stay);
+  if (!asked) {
+    note(1, "the plans stay as they are: " + asked.error().message);
+    learner_.close();
+    return false;
+  }
+  around_ = std::move(stay);
+  note(2, "plans for " + std::to_string(plans_.count_kinds()) + " kinds of iterations (" +
+              std::to_string(plans_.count_kinds() - kinds) + " new) around " +
+              std::to_string(around_.size()) + " tensors that stay");
+  if (plans_.count_kinds() >= settings_.max_plans) learner_.close();
+  return take(reserved, std::chrono::milliseconds(settings_.plan_wait_ms));
+}
+
+bool Replanning::take(Bytes reserved, std::chrono::milliseconds wait) {
+  const bool lower = plans_.makes_lower();
+  if ((!is_making() && !lower) || arena_.settles() || !port_.may_wait()) return false;
+  std::optional<Result<JointPlan>> made = plans_.poll(wait);
+  if (!made) return false;
+  if (!made->ok()) {
+    note(1, "the plans stay as they are: " + made->error().message);
+    return false;
+  }
+  if (lower && in_pages((*made)->height) >= in_pages(plans_.in_use().height)) return false;
+  return use(*std::move(*made), reserved);
+}
+
+// More memory than the job needs, or than it takes now. What stays in the arena is in it already, and what it
+// displaced comes back from upstream.
+bool Replanning::is_worse(const JointPlan& made, Bytes reserved) {
+  Bytes expected = plans_.in_use().height + Bytes(plans_.in_use().height.value() / kSharesOfSlack);
+  for (const planner::Tenant& tenant : around_) expected += tenant.rounded;
+  const std::optional<Bytes> most = guard_.most();
+  if (!most || made.height <= expected) return false;
+  return in_pages(made.height) + arena_.outside_bytes(port_.upstream_use()) > std::max(*most, reserved);
+}
+
+bool Replanning::use(JointPlan made, Bytes reserved) {
+  const JointPlan& before = plans_.in_use();
+  const bool only_more = only_adds(before, made);
+  if (only_more && made.plans.size() == before.plans.size()) return false;
+  if ((budget_.on() && !only_more) || is_worse(made, reserved)) {
+    note(1, "the plans stay as they are: those for all kinds would need too much memory, " +
+                std::to_string(made.height.value()) + " bytes (lower bound " +
+                std::to_string(made.lower_bound.value()) + ")");
+    return false;
+  }
+  if (Status put = put_in(made, only_more); !put) {
+    note(1, "the plans stay as they are: " + put.error().message);
+    learner_.close();
+    return false;
+  }
+  plans_.use(std::move(made));
+  facts_.use_plans(plans_.in_use());
+  note(1, std::to_string(plans_.in_use().plans.size()) + " kinds of iterations are planned, in " +
+              std::to_string(plans_.in_use().height.value()) + " bytes (lower bound " +
+              std::to_string(plans_.in_use().lower_bound.value()) + ")");
+  guard_.restart();
+  plans_.keep();
+  return true;
+}
+
+Status Replanning::put_in(const JointPlan& made, bool only_more) {
+  allocator::PlannedAllocator& allocator = arena_.allocator();
+  if (only_more) {
+    for (std::size_t i = plans_.in_use().plans.size(); i < made.plans.size(); ++i) {
+      if (Status added = allocator.add_plan(made.plans[i]); !added) return added;
+    }
+  } else {
+    if (Status replaced = allocator.replace_plans(made.plans); !replaced) return replaced;
+    if (arena_.mapped() > in_pages(made.height)) allocator.decommit_idle(Offset(made.height.value()));
+  }
+  arena_.watch_memory(arena_.lacks_memory());
+  return {};
+}
+
+}  // namespace stowage::session

@@ -1,0 +1,85 @@
+// Exchanges the plans in use for better ones while the job runs: when further kinds of iterations were
+// learned, when tensors occupy the plans' places for good, or when a lower placement was found.
+//
+// All kinds are planned together in the background (planner/joint_planner.h), around tensors that stay, and
+// exchanged at an iteration's end, in the same arena. Tensors stay where they are. Under a budget plans in
+// use never move, since a schedule may depend on their addresses; new ones are added.
+//
+// Thread safety: the conductor's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan.h"
+#include "session/arena/served_arena.h"
+#include "session/budget/budget_controller.h"
+#include "session/facts/session_facts.h"
+#include "session/planned/outstayed_watch.h"
+#include "session/plans/plan_book.h"
+#include "session/ports/device_port.h"
+#include "session/recording/learner.h"
+#include "session/recording/recording.h"
+#include "session/reserved/reserved_guard.h"
+#include "session/settings/settings.h"
+
+namespace stowage::session {
+
+class Replanning {
+ public:
+  static constexpr std::uint64_t kPatience = 2;  ///< iterations in a row that find planned places in use
+
+  /// All must outlive it.
+  Replanning(const Settings& settings, DevicePort& port, const BudgetController& budget, ServedArena& arena,
+             PlanBook& plans, Recording& recording, Learner& learner, ReservedGuard& guard,
+             SessionFacts& facts)
+      : settings_(settings),
+        port_(port),
+        budget_(budget),
+        arena_(arena),
+        plans_(plans),
+        recording_(recording),
+        learner_(learner),
+        guard_(guard),
+        facts_(facts) {}
+
+  /// `first` are the only plans in use.
+  void begin(const JointPlan& first);
+  /// The arena or its plans have changed otherwise: starts learning again. Not if `others_evict`: iterations
+  /// off the plan then depend on what rescue evicts.
+  void restart(bool others_evict);
+  /// Plans that may mend what is off the plan now are being made.
+  [[nodiscard]] bool is_making() const { return plans_.makes_anew(); }
+  /// Asks for lower plans than those in use, if they could save memory.
+  void ask_lower();
+  /// An iteration ended, in which arena and upstream together reserved `reserved`. `missed`: it had requests
+  /// off the plan. Where it asks for plans it waits for them as for the first ones. True: other plans are in
+  /// use from now on.
+  bool on_iteration(bool missed, Bytes reserved);
+
+ private:
+  [[nodiscard]] std::vector<planner::Tenant> tenants() const;
+  bool is_in_the_way(std::uint64_t displaced);
+  bool ask(Bytes reserved);
+  bool take(Bytes reserved, std::chrono::milliseconds wait);
+  bool use(JointPlan made, Bytes reserved);
+  [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
+  Status put_in(const JointPlan& made, bool only_more);
+  [[nodiscard]] Bytes in_pages(Bytes height) const;
+
+  const Settings& settings_;
+  DevicePort& port_;
+  const BudgetController& budget_;
+  ServedArena& arena_;
+  PlanBook& plans_;
+  Recording& recording_;
+  Learner& learner_;
+  ReservedGuard& guard_;
+  SessionFacts& facts_;
+  OutstayedWatch outstayed_{kPatience};
+  std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
+  std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
+};
+
+}  // namespace stowage::session

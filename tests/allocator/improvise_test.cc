@@ -1,0 +1,150 @@
+// Requests that the plan has no free place for get room in the arena that nothing needs while they live.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "allocator/arena/backend.h"
+#include "allocator/arena/host_backend.h"
+#include "allocator/planned_allocator.h"
+
+namespace stowage::allocator {
+namespace {
+
+constexpr std::uint64_t kBlock = 64 << 10;
+constexpr StreamId kStream{0};
+
+/// Requests one beside the other, each freed before the entry that `deaths` names.
+Plan plan_of(const std::vector<std::uint32_t>& deaths) {
+  Plan plan;
+  for (std::size_t i = 0; i < deaths.size(); ++i) {
+    plan.entries.push_back({Bytes(kBlock), kStream, Offset(i * kBlock), kUpstream});
+    plan.entries.back().death = deaths[i];
+  }
+  plan.height = Bytes(deaths.size() * kBlock);
+  return plan;
+}
+
+std::unique_ptr<PlannedAllocator> serving(std::vector<Plan> plans, std::uint64_t bytes) {
+  auto arena = make_arena(HostBackend(), Bytes(bytes), Bytes(bytes));
+  EXPECT_TRUE(arena.ok());
+  auto made = std::make_unique<PlannedAllocator>(std::move(*arena), std::move(plans));
+  made->improvise(true);
+  return made;
+}
+
+std::uint64_t offset_of(const PlannedAllocator& allocator, void* address) {
+  return static_cast<std::uint64_t>(static_cast<std::byte*>(address) -
+                                    static_cast<std::byte*>(allocator.arena().base()));
+}
+
+TEST(Improvise, ARequestWhosePlaceIsInUseGetsOneThatIsFreeForAsLongAsItLives) {
+  const auto allocator = serving({plan_of({1, 2, 3, 4})}, 4 * kBlock);
+  void* const stays = allocator->allocate(Bytes(kBlock), kStream);
+  allocator->on_mark();
+  void* const displaced = allocator->allocate(Bytes(kBlock), kStream);
+  ASSERT_NE(displaced, nullptr);
+  EXPECT_EQ(offset_of(*allocator, displaced), kBlock) << "the next entry comes when it is gone";
+  allocator->free(displaced);
+  for (int i = 1; i < 4; ++i) {
+    void* const planned = allocator->allocate(Bytes(kBlock), kStream);
+    EXPECT_EQ(offset_of(*allocator, planned), static_cast<std::uint64_t>(i) * kBlock);
+    allocator->free(planned);
+  }
+  allocator->on_mark();
+  const ServeCounts counts = allocator->counts();
+  EXPECT_EQ(counts.improvised, 1u);
+  EXPECT_EQ(counts.displaced, 1u);
+  EXPECT_EQ(counts.clean_iterations, 2u);
+  allocator->free(stays);
+}
+
+TEST(Improvise, NotWhereAnEntryComesThatNeedsTheRoomBeforeItIsFreed) {
+  const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
+  void* const stays = allocator->allocate(Bytes(kBlock), kStream);
+  allocator->on_mark();
+  EXPECT_EQ(allocator->allocate(Bytes(kBlock), kStream), nullptr);
+  EXPECT_EQ(allocator->counts().misses[static_cast<std::size_t>(Miss::kSlotInUse)], 1u);
+  EXPECT_EQ(allocator->counts().missed_bytes, kBlock);
+  allocator->free(stays);
+}
+
+TEST(Improvise, WhatNoPlanKnowsGoesWhereNoPlanHasAPlace) {
+  const auto allocator = serving({plan_of({1, 2})}, 4 * kBlock);
+  void* const unknown = allocator->allocate(Bytes(1000), kStream);
+  ASSERT_NE(unknown, nullptr);
+  EXPECT_GE(offset_of(*allocator, unknown), 2 * kBlock);
+  void* const another = allocator->allocate(Bytes(3000), kStream);
+  EXPECT_GE(offset_of(*allocator, another), 2 * kBlock);
+  EXPECT_NE(allocator->allocate(Bytes(kBlock), kStream), nullptr) << "the plan goes on";
+  EXPECT_EQ(allocator->counts().hits, 1u);
+  EXPECT_EQ(allocator->counts().improvised, 2u);
+}
+
+TEST(Improvise, WhatNoPlanKnowsTakesNoPlannedPlace) {
+  const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
+  for (std::uint64_t i = 0; i < 40; ++i)
+    EXPECT_EQ(allocator->allocate(Bytes(3000 + 512 * i), kStream), nullptr);
+  EXPECT_EQ(allocator->counts().improvised, 0u);
+}
+
+TEST(Improvise, NothingUnlessItIsWanted) {
+  const auto allocator = serving({plan_of({1, 2})}, 4 * kBlock);
+  allocator->improvise(false);
+  EXPECT_EQ(allocator->allocate(Bytes(1000), kStream), nullptr);
+}
+
+TEST(Improvise, AnotherStreamsAddressesAreNotTaken) {
+  Plan plan = plan_of({1, 2});
+  plan.entries[1].stream = StreamId(1);
+  const auto allocator = serving({plan}, 2 * kBlock);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    void* const address = allocator->allocate(Bytes(3000 + 512 * i), kStream);
+    EXPECT_TRUE(address == nullptr || offset_of(*allocator, address) < kBlock);
+  }
+}
+
+TEST(Improvise, BlocksAgeByIterations) {
+  const auto allocator = serving({plan_of({1, 2})}, 2 * kBlock);
+  void* const stays = allocator->allocate(Bytes(kBlock), kStream);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(allocator->block_at(stays)->age, i);
+    allocator->on_mark();
+    allocator->free(allocator->allocate(Bytes(kBlock), kStream));
+    allocator->free(allocator->allocate(Bytes(kBlock), kStream));
+  }
+  for (int i = 0; i < 1000; ++i) allocator->on_mark();
+  EXPECT_EQ(allocator->block_at(stays)->age, 128);
+}
+
+/// For any requests and frees, blocks are disjoint and lie in the arena.
+TEST(Improvise, RandomRequestsNeverOverlap) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<std::uint32_t> deaths;
+    for (std::uint32_t i = 0; i < 12; ++i) deaths.push_back(i + 1 + static_cast<std::uint32_t>(random() % 6));
+    const auto allocator = serving({plan_of(deaths), plan_of({3, 3, 3})}, 16 * kBlock);
+    std::map<std::uint64_t, std::pair<std::uint64_t, void*>> live;
+    for (int step = 0; step < 3000; ++step) {
+      if (random() % 40 == 0) allocator->on_mark();
+      if (!live.empty() && random() % 2 == 0) {
+        const auto at = std::next(live.begin(), static_cast<std::ptrdiff_t>(random() % live.size()));
+        allocator->free(at->second.second);
+        live.erase(at);
+        continue;
+      }
+      const std::uint64_t bytes = random() % 3 == 0 ? 512 * (1 + random() % 300) : kBlock;
+      void* const address = allocator->allocate(Bytes(bytes), kStream);
+      if (address == nullptr) continue;
+      const std::uint64_t begin = offset_of(*allocator, address), end = begin + bytes;
+      ASSERT_LE(end, 16 * kBlock);
+      const auto above = live.lower_bound(begin);
+      ASSERT_TRUE(above == live.end() || above->first >= end) << "seed " << seed;
+      ASSERT_TRUE(above == live.begin() || std::prev(above)->second.first <= begin) << "seed " << seed;
+      live[begin] = {end, address};
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stowage::allocator

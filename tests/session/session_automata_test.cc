@@ -1,0 +1,141 @@
+// Random jobs that are automata of kinds of iterations, on whole sessions: blocks never overlap, and plans
+// are followed once each kind was learned, with kept tensors and exceptions.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "session/session.h"
+#include "tests/planner/kinds/automata.h"
+#include "tests/session/fake_port.h"
+
+namespace stowage::session {
+namespace {
+
+using planner::AutomatonOptions;
+using planner::Step;
+
+/// Runs the steps of a job, and checks each address by an account of its own.
+class AutomatonJob {
+ public:
+  AutomatonJob() {
+    port_.caches = true;
+    port_.on_touch = true;  // the arena has its memory from the beginning
+    Settings settings;
+    settings.plan_wait_ms = 60'000;
+    settings.plan_work = 2'000'000;
+    settings.max_plans = 16;
+    session_ = std::make_unique<Session>(port_, no_torch(), settings, nullptr);
+    job_ = std::make_unique<FakeJob>(port_, *session_);
+    job_->free(job_->allocate(64 << 20));  // small jobs are all rounding: memory is no reason to leave a plan
+  }
+  ~AutomatonJob() {
+    for (const auto& [begin, block] : live_) job_->free(reinterpret_cast<void*>(begin));
+    session_->stop_and_wait();
+  }
+
+  void run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      switch (step.what) {
+        case Step::What::kAllocate:
+          allocate(step);
+          break;
+        case Step::What::kFree:
+          release(step);
+          break;
+        case Step::What::kMark:
+          session_->on_mark(MarkSource::kOptimizer);
+      }
+    }
+  }
+  [[nodiscard]] bool overlapped() const { return overlapped_; }
+  [[nodiscard]] SessionState state() const { return session_->state(); }
+  [[nodiscard]] nlohmann::json report() const { return nlohmann::json::parse(session_->report_json()); }
+
+ private:
+  void allocate(const Step& step) {
+    void* const address = job_->allocate(step.bytes);
+    const auto begin = reinterpret_cast<std::uintptr_t>(address);
+    const auto above = live_.lower_bound(begin);
+    overlapped_ |= above != live_.end() && above->first < begin + step.bytes;
+    overlapped_ |= above != live_.begin() && std::prev(above)->second > begin;
+    live_[begin] = begin + step.bytes;
+    address_[step.buffer] = begin;
+  }
+  void release(const Step& step) {
+    const std::uintptr_t begin = address_.at(step.buffer);
+    job_->free(reinterpret_cast<void*>(begin));
+    live_.erase(begin);
+    address_.erase(step.buffer);
+  }
+
+  FakePort port_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<FakeJob> job_;
+  std::map<std::uintptr_t, std::uintptr_t> live_;  ///< by begin
+  std::map<std::uint32_t, std::uintptr_t> address_;
+  bool overlapped_ = false;
+};
+
+/// Of many seeds: blocks never overlap; how many iterations and requests were off the plan in the second
+/// half.
+struct Followed {
+  std::uint64_t iterations = 0, clean = 0, requests = 0, missed = 0;
+  int planned = 0;
+};
+
+Followed follow_all(int seeds, const AutomatonOptions& options) {
+  Followed sum;
+  for (int seed = 0; seed < seeds; ++seed) {
+    AutomatonOptions own = options;
+    own.kinds = 1 + seed % options.kinds;
+    const std::vector<Step> steps = planner::run_automaton(static_cast<std::uint64_t>(seed), own);
+    AutomatonJob job;
+    const auto half = static_cast<std::ptrdiff_t>(steps.size() / 2);
+    job.run({steps.begin(), steps.begin() + half});
+    const nlohmann::json before = job.report();
+    job.run({steps.begin() + half, steps.end()});
+    EXPECT_FALSE(job.overlapped()) << "seed " << seed;
+    if (job.state() != SessionState::kPlanned) continue;
+    const nlohmann::json after = job.report();
+    if (before.at("replans") != after.at("replans") || before.at("state") != "planned") continue;
+    ++sum.planned;
+    const auto more = [&](const char* key) {
+      return after.at(key).get<std::uint64_t>() - before.at(key).get<std::uint64_t>();
+    };
+    sum.iterations += more("planned_iterations");
+    sum.clean += more("clean_iterations");
+    sum.requests += more("hits") + more("improvised") + more("planned_upstream");
+    for (const auto& [reason, count] : after.at("misses").items())
+      sum.missed += count.get<std::uint64_t>() - before.at("misses").at(reason).get<std::uint64_t>();
+  }
+  return sum;
+}
+
+void expect_followed(const Followed& sum, int seeds, double clean, double missed) {
+  EXPECT_GE(sum.planned, seeds * 9 / 10);
+  EXPECT_GE(static_cast<double>(sum.clean), clean * static_cast<double>(sum.iterations));
+  EXPECT_LE(static_cast<double>(sum.missed), missed * static_cast<double>(sum.requests));
+  testing::Test::RecordProperty("clean", std::to_string(sum.clean) + " of " + std::to_string(sum.iterations));
+  testing::Test::RecordProperty("missed", std::to_string(sum.missed) + " of " + std::to_string(sum.requests));
+}
+
+TEST(SessionAutomata, KindsThatComeAgainAreFollowed) {
+  AutomatonOptions options;
+  options.kinds = 5;
+  options.iterations = 240;
+  options.most_allocations = 30;
+  expect_followed(follow_all(250, options), 250, 0.95, 0.01);
+}
+
+TEST(SessionAutomata, AndAfterExceptions) {
+  AutomatonOptions options;
+  options.kinds = 5;
+  options.iterations = 240;
+  options.most_allocations = 30;
+  options.exceptions = 4;
+  expect_followed(follow_all(250, options), 250, 0.85, 0.03);
+}
+
+}  // namespace
+}  // namespace stowage::session
