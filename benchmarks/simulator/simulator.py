@@ -22,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.pages import Page, machine, table
+from tests.environment import NO_CACHE
 from tests.zoo import simulated
 
 PAGE = Page(__file__)
@@ -84,7 +85,8 @@ class Figures:
 
 def run(number: int, expandable: bool) -> list[float]:
     """measure() of CASES[number] in a new process on the simulated device; its three numbers."""
-    environment = os.environ | simulated.environment() | {"PYTORCH_ALLOC_CONF": f"expandable_segments:{expandable}"}
+    wanted = NO_CACHE | {"PYTORCH_ALLOC_CONF": f"expandable_segments:{expandable}"}
+    environment = os.environ | simulated.environment() | wanted
     done = subprocess.run([sys.executable, __file__, "--child", str(number)], env=environment, cwd=ROOT, text=True,
                           capture_output=True)
     if done.returncode != 0:

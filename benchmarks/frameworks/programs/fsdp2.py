@@ -6,13 +6,13 @@ import tempfile
 import torch
 import torch.distributed
 import torch.distributed.checkpoint
-from left import Left, batches
+from left import LONG, Left, batches
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-STEPS = 30
+STEPS = 30 * LONG
 torch.distributed.init_process_group("gloo")
 rank = torch.distributed.get_rank()
 torch.manual_seed(0)
