@@ -139,6 +139,8 @@ class PlannedAllocator {
   [[nodiscard]] Bytes live_bytes() const;  ///< rounded bytes of live slots, held ones included
   [[nodiscard]] Bytes peak_bytes() const;  ///< peak of live + outside since reset_peak
   void reset_peak();
+  /// Which addresses are which stream's: of all plans there were, and of what was improvised.
+  [[nodiscard]] std::vector<StreamRange> stream_ranges() const;
   [[nodiscard]] ServeCounts counts() const;
   void reset_counts();
   [[nodiscard]] const Arena& arena() const;

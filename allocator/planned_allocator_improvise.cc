@@ -50,6 +50,11 @@ void* PlannedAllocator::allocate_as_planned(Bytes bytes, StreamId stream) {
   return address;
 }
 
+std::vector<StreamRange> PlannedAllocator::stream_ranges() const {
+  const std::lock_guard guard(hot_.lock);
+  return state_->regions.ranges();
+}
+
 void PlannedAllocator::foresee(const std::vector<std::uint32_t>& history) {
   const std::lock_guard guard(hot_.lock);
   state_->cursor.foresee(history);

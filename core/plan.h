@@ -47,6 +47,14 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// Addresses of an arena that are one stream's for as long as the arena lives: [begin, end).
+struct StreamRange {
+  StreamId stream{0};
+  Offset begin{0};
+  Offset end{0};
+  friend bool operator==(const StreamRange&, const StreamRange&) = default;
+};
+
 /// The plans of all kinds of iteration of a job, placed together: whatever may be alive at one time is apart.
 struct JointPlan {
   std::vector<Plan> plans;             ///< by kind

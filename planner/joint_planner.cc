@@ -209,7 +209,7 @@ class JointPlanner {
   /// With the regions that the plans in use gave to streams, where there are several.
   [[nodiscard]] JointProblem problem_of(const std::vector<bool>& members) const {
     JointProblem made = joint_problem(kinds_, members, options_.tenants);
-    keep_regions(options_.in_use, made.problem);
+    keep_regions(options_.in_use, options_.claimed, made.problem);
     return made;
   }
 

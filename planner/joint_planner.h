@@ -25,6 +25,7 @@ struct JointOptions : PlanOptions {
   /// where that is good enough. A plan is that of the kind with its fingerprint.
   std::vector<Plan> in_use;
   std::vector<Tenant> tenants;  ///< what the plans leave free all the time. Disjoint
+  std::vector<StreamRange> claimed;  ///< what streams have in the arena besides what `in_use` says
 };
 
 /// A plan for each of the kinds. Errors as of make_plan(); kUnplannable if there is no kind.

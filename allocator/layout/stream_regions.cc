@@ -50,4 +50,12 @@ bool StreamRegions::claim(std::uint64_t begin, std::uint64_t end, StreamId strea
   return true;
 }
 
+std::vector<StreamRange> StreamRegions::ranges() const {
+  std::vector<StreamRange> found;
+  found.reserve(regions_.size());
+  for (const auto& [begin, region] : regions_)
+    found.push_back({StreamId(region.stream), Offset(begin), Offset(region.end)});
+  return found;
+}
+
 }  // namespace stowage::allocator

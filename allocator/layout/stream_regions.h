@@ -22,6 +22,8 @@ class StreamRegions {
   Status admit(const std::vector<Plan>& plans);
   /// [begin, end) becomes the stream's too; false, and nothing changes, if a part of it is another one's.
   bool claim(std::uint64_t begin, std::uint64_t end, StreamId stream);
+  /// All of them, in order of address.
+  [[nodiscard]] std::vector<StreamRange> ranges() const;
 
  private:
   struct Region {

@@ -29,7 +29,8 @@ void add_united(std::uint32_t stream, Ranges ranges, placement::Problem& problem
 
 }  // namespace
 
-void keep_regions(const std::vector<Plan>& plans, placement::Problem& problem) {
+void keep_regions(const std::vector<Plan>& plans, const std::vector<StreamRange>& claimed,
+                  placement::Problem& problem) {
   std::map<std::uint32_t, Ranges> ranges;
   for (const std::uint32_t stream : stream_classes(problem)) ranges[stream];
   for (const Plan& plan : plans) {
@@ -39,6 +40,8 @@ void keep_regions(const std::vector<Plan>& plans, placement::Problem& problem) {
       }
     }
   }
+  for (const StreamRange& range : claimed)
+    ranges[range.stream.value()].emplace_back(range.begin, range.end);
   if (ranges.size() < 2) return;
   for (auto& [stream, of_stream] : ranges) add_united(stream, std::move(of_stream), problem);
 }

@@ -10,8 +10,10 @@
 
 namespace stowage::planner {
 
-/// Adds the addresses that each stream has in `plans` to the problem's regions, in as few as that takes.
-/// Nothing where plans and problem have but one stream, since regions make a problem harder to solve.
-void keep_regions(const std::vector<Plan>& plans, placement::Problem& problem);
+/// Adds the addresses that each stream has in `plans` and `claimed` to the problem's regions, in as few as
+/// that takes. Nothing where these and the problem have but one stream, since regions make a problem harder
+/// to solve.
+void keep_regions(const std::vector<Plan>& plans, const std::vector<StreamRange>& claimed,
+                  placement::Problem& problem);
 
 }  // namespace stowage::planner

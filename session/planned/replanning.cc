@@ -45,7 +45,7 @@ void Replanning::restart(bool others_evict) {
 void Replanning::ask_lower() {
   const JointPlan& now = plans_.in_use();
   if (budget_.on() || guard_.trusts_plan() || in_pages(now.lower_bound) >= in_pages(now.height)) return;
-  plans_.make_lower(around_);
+  plans_.make_lower(around_, arena_.allocator().stream_ranges());
 }
 
 bool Replanning::on_iteration(bool missed, Bytes reserved) {
@@ -93,7 +93,7 @@ bool Replanning::ask(Bytes reserved) {
   const auto wanted = [this](std::uint64_t fingerprint) { return learner_.wants(fingerprint); };
   Status asked = plans_.learn(trace, wanted);
   std::vector<planner::Tenant> stay = budget_.on() ? std::vector<planner::Tenant>() : tenants();
-  if (asked) asked = plans_.make_anew(stay);
+  if (asked) asked = plans_.make_anew(stay, arena_.allocator().stream_ranges());
   if (!asked) {
     note(1, "the plans stay as they are: " + asked.error().message);
     learner_.close();

@@ -33,7 +33,7 @@ std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
   guard_.note_reserved(use.reserved);
   const allocator::ServeCounts counts = now.counts();
   if (counts.iterations == before.iterations) return std::nullopt;
-  if (counts.last_iteration_misses == 0) guard_.note_lasting(outside);
+  if (counts.last_iteration_misses == 0) guard_.note_lasting(outside, use.reserved);
   return finish(counts);
 }
 

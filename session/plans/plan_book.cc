@@ -23,6 +23,13 @@ std::vector<std::uint64_t> repeated_in(const Trace& trace) {
   return found;
 }
 
+planner::JointOptions around(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
+  planner::JointOptions options;
+  options.tenants = std::move(tenants);
+  options.claimed = std::move(claimed);
+  return options;
+}
+
 }  // namespace
 
 // ---- kinds of iterations
@@ -40,14 +47,12 @@ bool PlanBook::plans(std::uint64_t fingerprint) const {
 
 // ---- making
 
-Status PlanBook::submit(double good_enough, std::vector<planner::Tenant> tenants, Making making) {
+Status PlanBook::submit(planner::JointOptions options, Making making) {
   if (!source_) source_ = make_plan_source(settings_.fault);
-  planner::JointOptions options;
   options.device = info_.device.kind;
   options.work_limit = settings_.plan_work;
   options.time_limit_s = settings_.plan_seconds;
-  options.good_enough = good_enough;
-  options.tenants = std::move(tenants);
+  options.good_enough = making == Making::kLower ? 0 : kGoodEnough;
   if (making != Making::kFirst) options.in_use = in_use_.plans;
   Status submitted = source_->submit(kinds_.kinds(), std::move(options));
   if (submitted) making_ = making;
@@ -63,15 +68,15 @@ Status PlanBook::make_first(const Trace& trace) {
     return std::find(repeated.begin(), repeated.end(), fingerprint) != repeated.end();
   };
   if (Status learned = kinds_.observe(trace, wanted); !learned) return learned;
-  return submit(kGoodEnough, {}, Making::kFirst);
+  return submit({}, Making::kFirst);
 }
 
-Status PlanBook::make_anew(std::vector<planner::Tenant> tenants) {
-  return submit(kGoodEnough, std::move(tenants), Making::kAnew);
+Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
+  return submit(around(std::move(tenants), std::move(claimed)), Making::kAnew);
 }
 
-void PlanBook::make_lower(std::vector<planner::Tenant> tenants) {
-  if (source_) static_cast<void>(submit(0, std::move(tenants), Making::kLower));
+void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
+  if (source_) static_cast<void>(submit(around(std::move(tenants), std::move(claimed)), Making::kLower));
 }
 
 std::optional<Result<JointPlan>> PlanBook::poll(std::chrono::milliseconds wait) {

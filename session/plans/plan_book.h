@@ -42,11 +42,11 @@ class PlanBook {
   /// little above their lower bound. Forgets what was learned before. Errors: as learn(); no thread could be
   /// started.
   Status make_first(const Trace& trace);
-  /// Asks for plans of all kinds in place of those in use; `tenants` stay in the arena. Errors as
-  /// make_first().
-  Status make_anew(std::vector<planner::Tenant> tenants);
+  /// Asks for plans of all kinds in place of those in use; `tenants` stay in the arena, of which streams have
+  /// `claimed` already. Errors as make_first().
+  Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {});
   /// Asks for lower ones than those in use; does nothing if no thread can be started.
-  void make_lower(std::vector<planner::Tenant> tenants);
+  void make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {});
   [[nodiscard]] bool makes_anew() const { return making_ == Making::kAnew; }
   [[nodiscard]] bool makes_lower() const { return making_ == Making::kLower; }
   /// The requested plans, if they are ready; waits for them at most `wait`. Returns each result once.
@@ -87,7 +87,7 @@ class PlanBook {
  private:
   enum class Making : std::uint8_t { kNothing, kFirst, kAnew, kLower };
   [[nodiscard]] std::vector<Plan> to_keep() const;
-  Status submit(double good_enough, std::vector<planner::Tenant> tenants, Making making);
+  Status submit(planner::JointOptions options, Making making);
 
   const Settings& settings_;
   const TraceInfo& info_;

@@ -72,11 +72,15 @@ void ReservedGuard::restart(bool old_tensors_are_gone) {
 
 // A job needs what it keeps from some iteration on (a copy of its weights, averages of them) without a plan,
 // too. Only fully planned iterations are considered: others pass buffers on outside the arena. Old tensors
-// of the switch must be freed first.
-void ReservedGuard::note_lasting(Bytes outside) {
+// of the switch must be freed first. What is kept lies in upstream's pages, of which a pool of the job's own
+// or another stream begins new ones; that too is the job's need, up to a page or two.
+void ReservedGuard::note_lasting(Bytes outside, Bytes reserved) {
   if (settled_iterations_ < kOldTensors && !lasting_first_) return;
+  reserved_first_ = lasting_first_ ? std::min(reserved_first_, reserved) : reserved;
   lasting_first_ = std::min(lasting_first_.value_or(outside), outside);
-  lasting_more_.store((outside - *lasting_first_).value(), std::memory_order_relaxed);
+  const Bytes kept = outside - *lasting_first_, taken = reserved - reserved_first_;
+  const Bytes pages = kept.value() == 0 ? Bytes(0) : std::min(kRounding, taken - std::min(taken, kept));
+  lasting_more_.store((kept + pages).value(), std::memory_order_relaxed);
 }
 
 std::optional<Bytes> ReservedGuard::most() {

@@ -63,8 +63,9 @@ class ReservedGuard {
   /// Plans were added or left: counts iterations from 0 again. `old_tensors_are_gone`: nothing is left of
   /// the switch.
   void restart(bool old_tensors_are_gone = false);
-  /// An iteration that was all planned ended with `outside` bytes of tensors outside the arena.
-  void note_lasting(Bytes outside);
+  /// An iteration that was all planned ended with `outside` bytes of tensors outside the arena, for which
+  /// upstream reserves `reserved`.
+  void note_lasting(Bytes outside, Bytes reserved);
 
   /// Arena and upstream together, and what would be enough without a plan.
   struct Excess {
@@ -100,6 +101,7 @@ class ReservedGuard {
   std::atomic<std::uint64_t> lasting_more_{0};  ///< bytes outside the arena beyond `lasting_first_`
   std::atomic<bool> from_cache_{false};
   std::optional<Bytes> lasting_first_;      ///< least that lived outside the arena when an iteration ended
+  Bytes reserved_first_{0};                 ///< least that upstream reserved for it
   std::uint64_t settled_iterations_ = 0;    ///< since plans were added or left
   std::uint64_t oversized_iterations_ = 0;  ///< of these, those that reserved more than the job needs
   bool left_once_ = false;                  ///< a plan was left for that

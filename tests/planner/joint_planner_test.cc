@@ -185,6 +185,22 @@ TEST(MakePlans, StreamsShareNoAddresses) {
   EXPECT_TRUE(extents[0].second <= extents[1].first || extents[1].second <= extents[0].first);
 }
 
+TEST(MakePlans, WhatAnotherStreamHasInTheArenaIsLeftToIt) {
+  const Kinds kinds = kinds_of(trace_of(run_automaton(3)));
+  JointOptions options = patient();
+  const Bytes height = planned(kinds).height;
+  const Offset begin(height.value() / 1024 * 512);
+  options.claimed = {{StreamId(0), Offset(0), begin}, {StreamId(7), begin, begin + Bytes(4096)}};
+  for (const Plan& plan : planned(kinds, options).plans) {
+    for (const PlanEntry& entry : plan.entries) {
+      for (const Offset offset : {entry.offset, entry.spare}) {
+        if (offset == kUpstream) continue;
+        EXPECT_TRUE(offset + entry.rounded <= begin || offset >= begin + Bytes(4096));
+      }
+    }
+  }
+}
+
 TEST(MakePlans, TheSamePlansWithAnyNumberOfThreads) {
   const Kinds kinds = kinds_of(trace_of(run_automaton(11)));
   const JointPlan first = planned(kinds);

@@ -117,6 +117,15 @@ TEST_F(ReplanningTest, PlansLieAroundATensorThatStays) {
   EXPECT_EQ(asked.times, 1);
 }
 
+TEST_F(ReplanningTest, PlansAreToldWhichStreamsHaveWhatOfTheArena) {
+  begin(plan_of(3));
+  outstay(2);
+  const std::vector<StreamRange> claimed = arena->allocator().stream_ranges();
+  ASSERT_EQ(asked.times, 1);
+  EXPECT_EQ(asked.options.claimed, claimed);
+  EXPECT_FALSE(claimed.empty());
+}
+
 TEST_F(ReplanningTest, AFailureLeavesThePlansAsTheyAre) {
   begin(plan_of(3));
   train(3);

@@ -117,10 +117,22 @@ TEST_F(ReservedGuardTest, IterationsOffThePlanAndAFurtherPlanAreWaitedFor) {
 TEST_F(ReservedGuardTest, WhatTheJobKeepsSinceIsItsNeed) {
   follow(90 * kMib);
   settle();
-  guard.note_lasting(Bytes(0));
-  guard.note_lasting(Bytes(5 * kMib));
+  guard.note_lasting(Bytes(0), Bytes(0));
+  guard.note_lasting(Bytes(5 * kMib), Bytes(5 * kMib));
   EXPECT_EQ(guard.most(), Bytes(105 * kMib + 105 * kMib / 100));
   EXPECT_EQ(iteration(15 * kMib), Verdict::kFine);
+}
+
+TEST_F(ReservedGuardTest, AndThePagesThatItLiesIn) {
+  follow(90 * kMib);
+  settle();
+  guard.note_lasting(Bytes(0), Bytes(0));
+  guard.note_lasting(Bytes(5 * kMib), Bytes(25 * kMib));
+  EXPECT_EQ(guard.most(), Bytes(125 * kMib + 125 * kMib / 100));
+  guard.note_lasting(Bytes(5 * kMib), Bytes(500 * kMib));
+  EXPECT_EQ(guard.most(), Bytes(145 * kMib + 145 * kMib / 100)) << "two pages, not all that upstream took";
+  guard.note_lasting(Bytes(0), Bytes(500 * kMib));
+  EXPECT_EQ(guard.most(), Bytes(100 * kMib + 100 * kMib / 100)) << "nothing is kept that would need pages";
 }
 
 }  // namespace
