@@ -1,34 +1,23 @@
 // All kinds of iterations of a job in one arena: one placement problem (planner/kinds/joint_problem.h), one
 // height against one lower bound.
 //
-// Three ways, until one is good enough: what is in use stays and only new kinds are placed around it; one
-// kind after the other, the largest first; all at once. Kinds that begin or end alike have these addresses in
-// common where that costs no height.
+// A kind that would hold buffers twice gets two plans that take turns, one behind the other and with the same
+// fingerprint, where that saves memory (planner/kinds/twins.h).
 //
 // Thread safety: reentrant. Deterministic as make_plan() is.
 #pragma once
 
 #include <stop_token>
-#include <vector>
 
 #include "core/plan.h"
 #include "core/result.h"
-#include "planner/kinds/joint_problem.h"
+#include "planner/joint_placement.h"
 #include "planner/kinds/kinds.h"
-#include "planner/planner.h"
 
 namespace stowage::planner {
 
-struct JointOptions : PlanOptions {
-  DeviceKind device = DeviceKind::kCpu;
-  /// Plans that the result replaces in their arena: each address stays its stream's, and offsets are kept
-  /// where that is good enough. A plan is that of the kind with its fingerprint.
-  std::vector<Plan> in_use;
-  std::vector<Tenant> tenants;  ///< what the plans leave free all the time. Disjoint
-  std::vector<StreamRange> claimed;  ///< what streams have in the arena besides what `in_use` says
-};
-
-/// A plan for each of the kinds. Errors as of make_plan(); kUnplannable if there is no kind.
+/// A plan for each of the kinds, two for one with a twin. Errors as of make_plan(); kUnplannable if there is
+/// no kind.
 Result<JointPlan> make_plans(const Kinds& kinds, const JointOptions& options,
                              const std::stop_token& stop = {});
 

@@ -40,8 +40,7 @@ void keep_regions(const std::vector<Plan>& plans, const std::vector<StreamRange>
       }
     }
   }
-  for (const StreamRange& range : claimed)
-    ranges[range.stream.value()].emplace_back(range.begin, range.end);
+  for (const StreamRange& range : claimed) ranges[range.stream.value()].emplace_back(range.begin, range.end);
   if (ranges.size() < 2) return;
   for (auto& [stream, of_stream] : ranges) add_united(stream, std::move(of_stream), problem);
 }

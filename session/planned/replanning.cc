@@ -53,7 +53,8 @@ bool Replanning::on_iteration(bool missed, Bytes reserved) {
   const bool further =
       learner_.on_iteration(missed, [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); });
   const bool outstayed = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
-  if ((further || outstayed) && !is_making()) changed |= ask(reserved);
+  // What is being made does not know a further kind: it is asked for again, with all that is known by now.
+  if (further || (outstayed && !is_making())) changed |= ask(reserved);
   learner_.rest(missed, is_making());
   return changed;
 }

@@ -117,6 +117,19 @@ TEST_F(ReplanningTest, PlansLieAroundATensorThatStays) {
   EXPECT_EQ(asked.times, 1);
 }
 
+TEST_F(ReplanningTest, AFurtherKindIsPlannedEvenWhileOtherPlansAreBeingMade) {
+  begin(plan_of(3));
+  train(3);
+  evaluate(1);
+  outstay(2);
+  ASSERT_EQ(asked.times, 1);
+  EXPECT_TRUE(replanning.is_making());
+  EXPECT_EQ(asked.kinds.kinds.size(), 1u);
+  evaluate(1);
+  EXPECT_EQ(asked.times, 2);
+  EXPECT_EQ(asked.kinds.kinds.size(), 2u);
+}
+
 TEST_F(ReplanningTest, PlansAreToldWhichStreamsHaveWhatOfTheArena) {
   begin(plan_of(3));
   outstay(2);
