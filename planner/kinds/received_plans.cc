@@ -1,0 +1,85 @@
+#include "planner/kinds/received_plans.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "planner/kinds/regions.h"
+#include "planner/placement/problem/validator.h"
+
+namespace stowage::planner {
+namespace {
+
+Error rejected(const std::string& what) {
+  return Error{ErrorCode::kInvalidPlan, "a received plan is not for this job: " + what};
+}
+
+/// The entry of `allocation` at the received places, or one that differs where these do not fit its class.
+PlanEntry entry_of(const Allocation& allocation, const PlanEntry& received) {
+  const LifeClass life = class_of(allocation);
+  PlanEntry entry{allocation.rounded, allocation.stream,  kUpstream,
+                  kUpstream,          allocation.crosses, allocation.death};
+  if (life == LifeClass::kUpstream) return entry;
+  entry.offset = received.offset == kUpstream ? Offset(0) : received.offset;
+  if (life == LifeClass::kTwoSlots) entry.spare = received.spare == kUpstream ? Offset(0) : received.spare;
+  return entry;
+}
+
+Status compare(const Kind& kind, DeviceKind device, const Plan& plan) {
+  if (plan.device != device || plan.fingerprint != kind.fingerprint) return rejected("it is for another one");
+  if (!plan.inner_marks.empty() || plan.entries.size() != kind.allocations.size())
+    return rejected("it has other entries");
+  for (std::size_t k = 0; k < plan.entries.size(); ++k) {
+    if (plan.entries[k] != entry_of(kind.allocations[k], plan.entries[k]))
+      return rejected("its entry " + std::to_string(k) + " is another one");
+  }
+  return plan.validate();
+}
+
+placement::Solution solution_of(const JointProblem& whole, const std::vector<Plan>& plans) {
+  placement::Solution solution;
+  for (const JointSlot& slot : whole.slots) {
+    const PlanEntry& entry = plans[slot.kind].entries[slot.allocation];
+    solution.offsets.push_back(slot.spare ? entry.spare : entry.offset);
+  }
+  for (std::size_t i = whole.slots.size(); i < whole.problem.items.size(); ++i)
+    solution.offsets.push_back(*whole.problem.items[i].fixed);
+  solution.height = placement::height_of(whole.problem, solution.offsets);
+  solution.lower_bound = std::min(placement::lower_bound(whole.problem), solution.height);
+  solution.proved_optimal = solution.lower_bound == solution.height;
+  return solution;
+}
+
+/// As make_plans() does; `all`: the bound of all kinds together.
+void set_bound(const Kinds& kinds, std::size_t kind, Bytes all, Plan& plan) {
+  std::vector<bool> alone(kinds.kinds.size(), false);
+  alone[kind] = true;
+  const Bytes bound =
+      alone.size() == 1 ? all : placement::lower_bound(joint_problem(kinds, alone, {}).problem);
+  plan.lower_bound = std::min(bound, plan.height);
+  plan.proved_optimal = plan.lower_bound == plan.height;
+}
+
+}  // namespace
+
+Result<JointPlan> accept_plans(const Kinds& kinds, DeviceKind device, const std::vector<Plan>& in_use,
+                               const std::vector<Tenant>& tenants, std::vector<Plan> plans) {
+  if (plans.empty() || plans.size() != kinds.kinds.size())
+    return rejected("it has other kinds of iterations");
+  for (std::size_t kind = 0; kind < plans.size(); ++kind) {
+    if (Status same = compare(kinds.kinds[kind], device, plans[kind]); !same) return same.error();
+  }
+  JointProblem whole = joint_problem(kinds, std::vector<bool>(plans.size(), true), tenants);
+  keep_regions(in_use, whole.problem);
+  const placement::Solution solution = solution_of(whole, plans);
+  if (Status valid = placement::validate(whole.problem, solution); !valid) return valid.error();
+  JointPlan made{std::move(plans), kinds.history, Bytes(0), Bytes(0)};
+  for (std::size_t kind = 0; kind < made.plans.size(); ++kind) {
+    set_bound(kinds, kind, solution.lower_bound, made.plans[kind]);
+    made.height = std::max(made.height, made.plans[kind].height);
+  }
+  made.lower_bound = std::min(solution.lower_bound, made.height);
+  return made;
+}
+
+}  // namespace stowage::planner

@@ -1,0 +1,26 @@
+// Plans that another process made for the same kinds of iterations, before they are used here.
+//
+// Nothing of them is believed but the offsets, and those only after the checks that plans of our own pass:
+// every entry is compared with its allocation, and the placement goes through the independent validator
+// against the problem as this process sees it.
+//
+// Thread safety: pure.
+#pragma once
+
+#include <vector>
+
+#include "core/plan.h"
+#include "core/result.h"
+#include "planner/kinds/joint_problem.h"
+#include "planner/kinds/kinds.h"
+
+namespace stowage::planner {
+
+/// What make_plans() might have returned for `kinds` on `device`, around `in_use` and `tenants`, with the
+/// offsets of `plans`, which are by kind; bounds and history are this process's own. Error: kInvalidPlan,
+/// saying what does not fit.
+[[nodiscard]] Result<JointPlan> accept_plans(const Kinds& kinds, DeviceKind device,
+                                             const std::vector<Plan>& in_use,
+                                             const std::vector<Tenant>& tenants, std::vector<Plan> plans);
+
+}  // namespace stowage::planner
