@@ -14,26 +14,39 @@ Error rejected(const std::string& what) {
   return Error{ErrorCode::kInvalidPlan, "a received plan is not for this job: " + what};
 }
 
-/// The entry of `allocation` at the received places, or one that differs where these do not fit its class.
-PlanEntry entry_of(const Allocation& allocation, const PlanEntry& received) {
-  const LifeClass life = class_of(allocation);
-  PlanEntry entry{allocation.rounded, allocation.stream,  kUpstream,
-                  kUpstream,          allocation.crosses, allocation.death};
-  if (life == LifeClass::kUpstream) return entry;
-  entry.offset = received.offset == kUpstream ? Offset(0) : received.offset;
-  if (life == LifeClass::kTwoSlots) entry.spare = received.spare == kUpstream ? Offset(0) : received.spare;
-  return entry;
-}
-
 Status compare(const Kind& kind, DeviceKind device, const Plan& plan) {
   if (plan.device != device || plan.fingerprint != kind.fingerprint) return rejected("it is for another one");
   if (!plan.inner_marks.empty() || plan.entries.size() != kind.allocations.size())
     return rejected("it has other entries");
   for (std::size_t k = 0; k < plan.entries.size(); ++k) {
-    if (plan.entries[k] != entry_of(kind.allocations[k], plan.entries[k]))
+    const PlanEntry& entry = plan.entries[k];
+    const Allocation& allocation = kind.allocations[k];
+    if (entry.rounded != allocation.rounded || entry.stream != allocation.stream)
       return rejected("its entry " + std::to_string(k) + " is another one");
+    const LifeClass life = class_of(allocation);
+    const bool placed =
+        entry.offset != kUpstream && (life != LifeClass::kTwoSlots || entry.spare != kUpstream);
+    if (life != LifeClass::kUpstream && !placed)
+      return rejected("its entry " + std::to_string(k) + " has no place for all that is alive at one time");
   }
-  return plan.validate();
+  return {};
+}
+
+/// Makes the plan this process's own, but for the places that the allocations need.
+void take_over(const Kind& kind, Plan& plan) {
+  plan.height = Bytes(0);
+  for (std::size_t k = 0; k < plan.entries.size(); ++k) {
+    PlanEntry& entry = plan.entries[k];
+    const Allocation& allocation = kind.allocations[k];
+    const LifeClass life = class_of(allocation);
+    entry.crosses = allocation.crosses;
+    entry.death = allocation.death;
+    if (life == LifeClass::kUpstream) entry.offset = kUpstream;
+    if (life != LifeClass::kTwoSlots) entry.spare = kUpstream;
+    for (const Offset offset : {entry.offset, entry.spare}) {
+      if (offset != kUpstream) plan.height = std::max(plan.height, offset + entry.rounded - Offset(0));
+    }
+  }
 }
 
 placement::Solution solution_of(const JointProblem& whole, const std::vector<Plan>& plans) {
@@ -67,7 +80,11 @@ Result<JointPlan> accept_plans(const Kinds& kinds, DeviceKind device, const std:
   if (plans.empty() || plans.size() != kinds.kinds.size())
     return rejected("it has other kinds of iterations");
   for (std::size_t kind = 0; kind < plans.size(); ++kind) {
-    if (Status same = compare(kinds.kinds[kind], device, plans[kind]); !same) return same.error();
+    Plan& plan = plans[kind];
+    if (Status same = compare(kinds.kinds[kind], device, plan); !same) return same.error();
+    take_over(kinds.kinds[kind], plan);
+    plan.lower_bound = Bytes(0);  // until it is known
+    if (Status valid = plan.validate(); !valid) return valid.error();
   }
   JointProblem whole = joint_problem(kinds, std::vector<bool>(plans.size(), true), tenants);
   keep_regions(in_use, whole.problem);

@@ -2,7 +2,8 @@
 //
 // Nothing of them is believed but the offsets, and those only after the checks that plans of our own pass:
 // every entry is compared with its allocation, and the placement goes through the independent validator
-// against the problem as this process sees it.
+// against the problem as this process sees it. Lifetimes are this process's own; they may differ somewhat
+// where other threads free what they have sent, and the offsets hold for them or are refused.
 //
 // Thread safety: pure.
 #pragma once
@@ -17,7 +18,7 @@
 namespace stowage::planner {
 
 /// What make_plans() might have returned for `kinds` on `device`, around `in_use` and `tenants`, with the
-/// offsets of `plans`, which are by kind; bounds and history are this process's own. Error: kInvalidPlan,
+/// offsets of `plans`, which are by kind; all else is this process's own. Error: kInvalidPlan,
 /// saying what does not fit.
 [[nodiscard]] Result<JointPlan> accept_plans(const Kinds& kinds, DeviceKind device,
                                              const std::vector<Plan>& in_use,

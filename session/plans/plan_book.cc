@@ -41,7 +41,7 @@ bool PlanBook::plans(std::uint64_t fingerprint) const {
 // ---- making
 
 Status PlanBook::submit(double good_enough, std::vector<planner::Tenant> tenants, Making making) {
-  if (!source_) source_ = make_plan_source(settings_.fault);
+  if (!source_) source_ = make_plan_source(settings_.fault, sharing_);
   planner::JointOptions options;
   options.device = info_.device.kind;
   options.work_limit = settings_.plan_work;

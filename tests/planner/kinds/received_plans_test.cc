@@ -58,11 +58,16 @@ TEST_F(ReceivedPlans, SoAreThoseAroundTenantsAndPlansInUse) {
   EXPECT_FALSE(accept(around.plans).ok()) << "a tenant lives there";
 }
 
-TEST_F(ReceivedPlans, BoundsAndHistoryAreOfThisProcess) {
+TEST_F(ReceivedPlans, AllButTheOffsetsIsOfThisProcess) {
   std::vector<Plan> plans = made.plans;
   for (Plan& plan : plans) {
-    plan.lower_bound = Bytes(0);
+    plan.height = plan.lower_bound = Bytes(0);
     plan.proved_optimal = true;
+    for (PlanEntry& entry : plan.entries) {
+      entry.death ^= 1;
+      entry.crosses = !entry.crosses;
+      if (entry.offset != kUpstream && entry.spare == kUpstream) entry.spare = Offset(0);
+    }
   }
   const Result<JointPlan> accepted = accept(plans);
   ASSERT_TRUE(accepted.ok()) << accepted.error().message;
@@ -84,14 +89,13 @@ TEST_F(ReceivedPlans, AnythingElseIsRefused) {
   EXPECT_TRUE(refused([](auto& plans) { plans[0].fingerprint ^= 1; }));
   EXPECT_TRUE(refused([](auto& plans) { plans[0].device = DeviceKind::kCuda; }));
   EXPECT_TRUE(refused([](auto& plans) { plans[0].inner_marks = {1}; }));
-  EXPECT_TRUE(refused([](auto& plans) { plans[0].height += Bytes(512); }));
   EXPECT_TRUE(refused([](auto& plans) { plans[0].entries.pop_back(); }));
   EXPECT_TRUE(refused([&, k = one](auto& plans) { plans[0].entries[k].rounded += Bytes(512); }));
   EXPECT_TRUE(refused([&, k = one](auto& plans) { plans[0].entries[k].stream = StreamId(1); }));
   EXPECT_TRUE(refused([&, k = one](auto& plans) { plans[0].entries[k].offset = kUpstream; }));
   EXPECT_TRUE(refused([&, k = one](auto& plans) { plans[0].entries[k].offset = Offset(1); }));
-  EXPECT_TRUE(refused([&, k = one](auto& plans) { plans[0].entries[k].death ^= 1; }));
-  EXPECT_TRUE(refused([&, k = one](auto& plans) { plans[0].entries[k].crosses ^= true; }));
+  EXPECT_TRUE(
+      refused([&, k = one](auto& plans) { plans[0].entries[k].offset = Offset(std::uint64_t{1} << 62); }));
 }
 
 TEST_F(ReceivedPlans, PlacesThatOverlapAreRefused) {
@@ -106,6 +110,26 @@ TEST_F(ReceivedPlans, PlacesThatOverlapAreRefused) {
     ++overlaps;
   }
   EXPECT_GT(overlaps, 0);
+}
+
+// Threads of other libraries free when they please: a buffer lives a little longer here than there.
+TEST_F(ReceivedPlans, LongerLifetimesAreAcceptedWhereTheOffsetsHold) {
+  Kinds longer = kinds;
+  int accepted = 0;
+  int refused = 0;
+  for (std::size_t k = 0; k + 2 < kinds.kinds[0].allocations.size(); ++k) {
+    Allocation& one = longer.kinds[0].allocations[k];
+    if (one.crosses || one.death + 1 >= longer.kinds[0].allocations.size()) continue;
+    ++one.death;
+    const Result<JointPlan> got = accept_plans(longer, options.device, {}, {}, made.plans);
+    ++(got.ok() ? accepted : refused);
+    if (got.ok()) {
+      EXPECT_EQ(got->plans[0].entries[k].death, one.death);
+    }
+    --one.death;
+  }
+  EXPECT_GT(accepted, 0);
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "session/ranks/problem_digest.h"
+
+#include <bit>
+#include <cstdint>
+
+#include "core/kept_plans.h"
+#include "session/ranks/digest.h"
+
+namespace stowage::session {
+namespace {
+
+void add(Digest& digest, const planner::Kind& kind) {
+  digest.add(kind.fingerprint);
+  digest.add(kind.allocations.size());
+  for (const planner::Allocation& one : kind.allocations) {
+    digest.add(one.rounded.value());
+    digest.add(one.stream.value());
+  }
+}
+
+void add(Digest& digest, const planner::Transition& transition) {
+  digest.add(transition.from);
+  digest.add(transition.to);
+}
+
+void add(Digest& digest, const Plan& plan) {
+  digest.add(plan.fingerprint);
+  digest.add(plan.entries.size());
+  for (const PlanEntry& entry : plan.entries) {
+    digest.add(entry.rounded.value());
+    digest.add(entry.stream.value());
+    digest.add(entry.offset.value());
+    digest.add(entry.spare.value());
+  }
+}
+
+void add(Digest& digest, const planner::Tenant& tenant) {
+  digest.add(tenant.offset.value());
+  digest.add(tenant.rounded.value());
+  digest.add(tenant.stream.value());
+}
+
+template <class Element>
+void add_all(Digest& digest, const std::vector<Element>& elements) {
+  digest.add(elements.size());
+  for (const Element& element : elements) add(digest, element);
+}
+
+}  // namespace
+
+std::string digest_of(const planner::Kinds& kinds, const planner::JointOptions& options) {
+  Digest digest;
+  digest.add(kSharedVersion);
+  digest.add(kKeptPlansVersion);
+  digest.add(static_cast<std::uint64_t>(options.device));
+  digest.add(options.work_limit);
+  digest.add(std::bit_cast<std::uint64_t>(options.time_limit_s));
+  digest.add(std::bit_cast<std::uint64_t>(options.good_enough));
+  add_all(digest, kinds.kinds);
+  add_all(digest, kinds.transitions);
+  add_all(digest, options.in_use);
+  add_all(digest, options.tenants);
+  return digest.text();
+}
+
+}  // namespace stowage::session
