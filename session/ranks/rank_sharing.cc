@@ -74,15 +74,18 @@ Result<JointPlan> RankSharing::plan_with(const RankGroup& group, const Kinds& ki
   Exchange exchange(group, "stowage/plans/" + digest, limits_for(options), stop);
   if (const std::optional<Exchange::Value> value = exchange.claim_or_receive()) {
     Result<JointPlan> received = decoded(*value, kinds, options);
-    note_end(exchange, received ? &SharingFacts::received : &SharingFacts::refused);
-    if (received) return received;
+    count(received ? &SharingFacts::received : &SharingFacts::refused);
+    if (received) {
+      note_exchange(exchange);
+      return received;
+    }
     note(1, "what another rank planned is not used: " + received.error().message);
-    return planner::make_plans(kinds, options, stop);
   }
   Result<JointPlan> made = planner::make_plans(kinds, options, stop);
   if (exchange.claimed() && !stop.stop_requested())
     exchange.publish(encoded(made, options), /*even_unasked=*/options.in_use.empty());
-  note_end(exchange, made ? &SharingFacts::made : nullptr);
+  if (made) count(&SharingFacts::made);
+  note_exchange(exchange);
   return made;
 }
 
@@ -101,11 +104,15 @@ void RankSharing::note_group(const RankGroup& group, const std::string& digest) 
   facts_.digest = digest;
 }
 
-void RankSharing::note_end(const Exchange& exchange, std::uint64_t SharingFacts::*outcome) {
+void RankSharing::count(std::uint64_t SharingFacts::*outcome) {
+  const std::lock_guard lock(mutex_);
+  ++(facts_.*outcome);
+}
+
+void RankSharing::note_exchange(const Exchange& exchange) {
   const Exchange::Counts& counts = exchange.counts();
   if (!counts.failure.empty()) note(1, "plans are not shared with other ranks: " + counts.failure);
   const std::lock_guard lock(mutex_);
-  if (outcome != nullptr) ++(facts_.*outcome);
   facts_.failures += counts.failure.empty() ? 0 : 1;
   facts_.looks += counts.looks;
   facts_.sent_bytes += counts.sent_bytes;

@@ -55,8 +55,8 @@ class RankSharing {
   [[nodiscard]] std::optional<RankGroup> group() const;
   [[nodiscard]] ExchangeLimits limits_for(const planner::JointOptions& options) const;
   void note_group(const RankGroup& group, const std::string& digest);
-  /// `outcome`: what there is one more of, or null.
-  void note_end(const Exchange& exchange, std::uint64_t SharingFacts::*outcome);
+  void count(std::uint64_t SharingFacts::*outcome);
+  void note_exchange(const Exchange& exchange);
 
   TorchPort& torch_;
   const bool on_;

@@ -209,6 +209,7 @@ TEST_F(RankSharingTest, WhatIsNoPlanForTheseKindsIsRefused) {
     expect_same_but_for_times(rank.plan(kinds), wanted);
     EXPECT_EQ(rank.sharing.facts().refused, 1u) << what;
     EXPECT_EQ(rank.sharing.facts().received, 0u) << what;
+    EXPECT_EQ(rank.sharing.facts().made, 1u) << what;
   }
 }
 
