@@ -32,7 +32,7 @@ struct SessionParts {
         hot(hot_path),
         sharing(settings, torch),
         budget(chosen.budget, device_port.ledger(), torch, info.device, info.device_memory,
-               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port),
+               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port, sharing.schedule_maker()),
         recording(hot.recorder, port, torch, info, settings),
         plans(settings, info, std::move(source), &sharing) {}
 

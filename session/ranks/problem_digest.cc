@@ -63,4 +63,15 @@ std::string digest_of(const planner::Kinds& kinds, const planner::JointOptions& 
   return digest.text();
 }
 
+std::string digest_of(const StepLog& log, Bytes budget) {
+  Digest digest;
+  digest.add(kSharedVersion);
+  digest.add(budget.value());
+  digest.add(log.shape_hashes.size());
+  for (const std::uint64_t shape : log.shape_hashes) digest.add(shape);
+  digest.add(log.made.size());
+  for (const BufferId made : log.made) digest.add(log.trace.buffers[made.value()].rounded.value());
+  return digest.text();
+}
+
 }  // namespace stowage::session

@@ -84,15 +84,14 @@ TEST_F(RankSharingTest, FourRanksGetTheSameBytesAndOneMakesThem) {
   const Kinds kinds = job(1);
   std::vector<JointPlan> plans(4);
   std::vector<SharingFacts> facts(4);
-  std::vector<std::jthread> ranks;
-  for (std::uint64_t rank = 0; rank < 4; ++rank) {
-    ranks.emplace_back([&, rank] {
-      Rank one(server, rank);
-      plans[rank] = one.plan(kinds);
-      facts[rank] = one.sharing.facts();
-    });
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (std::uint64_t rank = 0; rank < 4; ++rank) ranks.push_back(std::make_unique<Rank>(server, rank));
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint64_t rank = 0; rank < 4; ++rank)
+      threads.emplace_back([&, rank] { plans[rank] = ranks[rank]->plan(kinds); });
   }
-  ranks.clear();
+  for (std::uint64_t rank = 0; rank < 4; ++rank) facts[rank] = ranks[rank]->sharing.facts();
   std::uint64_t made = 0;
   std::uint64_t received = 0;
   for (std::uint64_t rank = 0; rank < 4; ++rank) {
@@ -101,10 +100,10 @@ TEST_F(RankSharingTest, FourRanksGetTheSameBytesAndOneMakesThem) {
     EXPECT_EQ(facts[rank].digest, facts[0].digest);
     EXPECT_EQ(facts[rank].rank, rank);
     EXPECT_EQ(facts[rank].ranks, 4u);
-    EXPECT_EQ(facts[rank].refused + facts[rank].failures, 0u);
-    EXPECT_EQ(facts[rank].received_bytes > 0, facts[rank].received == 1);
-    made += facts[rank].made;
-    received += facts[rank].received;
+    EXPECT_EQ(facts[rank].plans.refused + facts[rank].failures, 0u);
+    EXPECT_EQ(facts[rank].received_bytes > 0, facts[rank].plans.received == 1);
+    made += facts[rank].plans.made;
+    received += facts[rank].plans.received;
   }
   EXPECT_EQ(made, 1u);
   EXPECT_EQ(received, 3u);
@@ -117,7 +116,7 @@ TEST_F(RankSharingTest, RanksThatDifferHavePlansOfTheirOwn) {
   const JointPlan plans = stage.plan(job(1));
   const JointPlan others = other.plan(job(2));
   EXPECT_NE(plans, others);
-  EXPECT_EQ(stage.sharing.facts().made + other.sharing.facts().made, 2u);
+  EXPECT_EQ(stage.sharing.facts().plans.made + other.sharing.facts().plans.made, 2u);
   EXPECT_NE(stage.sharing.facts().digest, other.sharing.facts().digest);
 }
 
@@ -128,7 +127,7 @@ TEST_F(RankSharingTest, EachRankKeepsItsOwnHistory) {
   kinds.history.push_back(0);
   Rank second(server, 1);
   const JointPlan others = second.plan(kinds);
-  EXPECT_EQ(second.sharing.facts().received, 1u);
+  EXPECT_EQ(second.sharing.facts().plans.received, 1u);
   EXPECT_EQ(others.plans, plans.plans);
   EXPECT_EQ(others.history, kinds.history);
 }
@@ -149,7 +148,7 @@ TEST_F(RankSharingTest, WhatOnlyOneRankNeedsIsNotSent) {
   options.tenants.front().offset = Offset(1024);
   second.plan(kinds, options);
   EXPECT_NE(second.sharing.facts().digest, first.sharing.facts().digest);
-  EXPECT_EQ(second.sharing.facts().made, 2u);
+  EXPECT_EQ(second.sharing.facts().plans.made, 2u);
 }
 
 TEST_F(RankSharingTest, AClaimantThatDiesIsReplacedByOne) {
@@ -159,8 +158,8 @@ TEST_F(RankSharingTest, AClaimantThatDiesIsReplacedByOne) {
   Rank last(server, 2, 30ms);
   const JointPlan plans = next.plan(kinds);
   EXPECT_EQ(last.plan(kinds), plans);
-  EXPECT_EQ(next.sharing.facts().made, 1u);
-  EXPECT_EQ(last.sharing.facts().received, 1u);
+  EXPECT_EQ(next.sharing.facts().plans.made, 1u);
+  EXPECT_EQ(last.sharing.facts().plans.received, 1u);
 }
 
 TEST_F(RankSharingTest, WithoutAnyAnswerARankPlansAlone) {
@@ -168,7 +167,7 @@ TEST_F(RankSharingTest, WithoutAnyAnswerARankPlansAlone) {
   for (int claimant = 0; claimant < 2; ++claimant) claim(digest_of(kinds, thorough()), claimant);
   Rank last(server, 3, 30ms);
   expect_same_but_for_times(last.plan(kinds), *planner::make_plans(kinds, thorough()));
-  EXPECT_EQ(last.sharing.facts().made, 1u);
+  EXPECT_EQ(last.sharing.facts().plans.made, 1u);
   EXPECT_EQ(last.sharing.facts().failures, 0u);
 }
 
@@ -178,7 +177,7 @@ TEST_F(RankSharingTest, AStoreThatFailsCostsNothingButSharing) {
   for (int calls = 0; calls < 2; ++calls) {
     Rank rank(std::make_shared<FakeServer>(), 0, 60s, calls);
     expect_same_but_for_times(rank.plan(kinds), wanted);
-    EXPECT_EQ(rank.sharing.facts().made, 1u);
+    EXPECT_EQ(rank.sharing.facts().plans.made, 1u);
     EXPECT_EQ(rank.sharing.facts().failures, 1u) << calls;
   }
 }
@@ -207,9 +206,9 @@ TEST_F(RankSharingTest, WhatIsNoPlanForTheseKindsIsRefused) {
     put(kinds, value);
     Rank rank(server, 1);
     expect_same_but_for_times(rank.plan(kinds), wanted);
-    EXPECT_EQ(rank.sharing.facts().refused, 1u) << what;
-    EXPECT_EQ(rank.sharing.facts().received, 0u) << what;
-    EXPECT_EQ(rank.sharing.facts().made, 1u) << what;
+    EXPECT_EQ(rank.sharing.facts().plans.refused, 1u) << what;
+    EXPECT_EQ(rank.sharing.facts().plans.received, 0u) << what;
+    EXPECT_EQ(rank.sharing.facts().plans.made, 1u) << what;
   }
 }
 
@@ -219,7 +218,7 @@ TEST_F(RankSharingTest, WhatCannotBePlannedIsToldToo) {
   Rank second(server, 1);
   EXPECT_FALSE(second.sharing.plan_maker()(Kinds{}, thorough(), {}).ok());
   EXPECT_EQ(second.sharing.facts().looks, 1u) << "it waited";
-  EXPECT_EQ(first.sharing.facts().made + second.sharing.facts().made, 0u);
+  EXPECT_EQ(first.sharing.facts().plans.made + second.sharing.facts().plans.made, 0u);
 }
 
 TEST_F(RankSharingTest, ACancelledRankTellsNothing) {
