@@ -1,5 +1,6 @@
 #include "session/ranks/problem_digest.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -8,6 +9,9 @@
 
 namespace stowage::session {
 namespace {
+
+/// Ranks whose peaks differ by a few bytes have about the same share of them as budget.
+constexpr std::uint64_t kBudgetSteps = 1024;
 
 void add(Digest& digest, const planner::Kind& kind) {
   digest.add(kind.fingerprint);
@@ -66,7 +70,8 @@ std::string digest_of(const planner::Kinds& kinds, const planner::JointOptions& 
 std::string digest_of(const StepLog& log, Bytes budget) {
   Digest digest;
   digest.add(kSharedVersion);
-  digest.add(budget.value());
+  digest.add(std::bit_floor(budget.value()));
+  digest.add(budget.value() / std::max<std::uint64_t>(std::bit_floor(budget.value()) / kBudgetSteps, 1));
   digest.add(log.shape_hashes.size());
   for (const std::uint64_t shape : log.shape_hashes) digest.add(shape);
   digest.add(log.made.size());

@@ -5,7 +5,8 @@
 // tenants, limits. Not in it: how long buffers live, which differs a little from rank to rank where a
 // communication library's threads free them (a plan is checked against the lifetimes of its receiver); what
 // kinds came last (each rank keeps its own history); and the number of threads, which never changes a plan.
-// Of a logged iteration it is the ops by their shapes, what they make, and the budget; not how long ops took.
+// Of a logged iteration it is the ops by their shapes, what they make, and about the budget; not how long ops
+// took.
 //
 // Thread safety: pure functions.
 #pragma once

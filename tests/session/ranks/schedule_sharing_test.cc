@@ -100,12 +100,23 @@ TEST_F(ScheduleSharingTest, OtherIterationsAndBudgetsHaveSchedulesOfTheirOwn) {
   Rank first(server, 0);
   Rank second(server, 1);
   first.schedule(log, budget);
-  second.schedule(log, budget + Bytes(512));
+  second.schedule(log, budget + Bytes(budget.value() / 100));
   const StepLog other = chain(14, 64);
   second.schedule(other, budget_of(other));
   EXPECT_EQ(first.counts().made, 1u);
   EXPECT_EQ(second.counts().made, 2u);
   EXPECT_EQ(second.counts().received + second.counts().refused, 0u);
+}
+
+TEST_F(ScheduleSharingTest, BudgetsMayDifferByBytesAsPeaksDo) {
+  Rank first(server, 0);
+  Rank second(server, 1);
+  budget = Bytes(budget.value() / 4096 * 4096);
+  const Schedule made = first.schedule(log, budget);
+  EXPECT_EQ(second.schedule(log, budget + Bytes(40)).actions, made.actions);
+  EXPECT_EQ(second.counts().received, 1u);
+  EXPECT_LE(second.schedule(log, Bytes(made.peak.value() - 512)).peak, made.peak - Bytes(512));
+  EXPECT_EQ(second.counts().received, 1u) << "the first one's holds too much";
 }
 
 TEST_F(ScheduleSharingTest, WhatDoesNotHoldTheBudgetIsRefused) {
