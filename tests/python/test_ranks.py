@@ -39,6 +39,9 @@ for i in range(14):
     note(loss)
 """
 DDP = BEGIN + "model = torch.nn.parallel.DistributedDataParallel(layers(256), gradient_as_bucket_view=True)" + TRAIN + END
+# With activations that are worth a budget.
+LARGE = (DDP.replace("layers(256)", "layers(512, 6)").replace("randn(32, 64)", "randn(1024, 64)")
+         .replace("range(14)", "range(20)"))
 FSDP2 = BEGIN + """
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -144,6 +147,19 @@ def test_shards_of_a_model_are_planned(environment, tmp_path):
         assert sharing["plans_made"] + sharing["plans_received"] >= 1, sharing
         assert off_plan(report) <= report["hits"] / 10, report
     assert digests == torchrun(environment, tmp_path, FSDP2, 2, STOWAGE="0"), "bits differ from the plain job's"
+
+
+def test_under_a_budget_ranks_share_a_schedule(environment, tmp_path):
+    digests = torchrun(environment, tmp_path, LARGE, 2, STOWAGE_BUDGET="60%")
+    told = reports(tmp_path, 2)
+    for report in told:
+        sharing, budget = report["sharing"], report["budget"]
+        assert budget["schedule"]["followed"] and budget["peak_held_bytes"] <= budget["limit_bytes"], budget
+        assert sharing["schedules_made"] + sharing["schedules_received"] >= 1, sharing
+    # Each rank's budget is a share of its own peak: the other's schedule may hold some bytes too many.
+    answered = [report["sharing"]["schedules_received"] + report["sharing"]["schedules_refused"] for report in told]
+    assert sum(answered) >= 1, [report["sharing"] for report in told]
+    assert digests == torchrun(environment, tmp_path, LARGE, 2, STOWAGE="0"), "bits differ from the plain job's"
 
 
 def test_stages_of_a_pipeline_have_plans_of_their_own(environment, tmp_path):
