@@ -24,6 +24,7 @@ std::vector<Step> steps_of(const OpGraph& graph, const std::vector<Action>& acti
     if (graph.buffers[b].ordinal != kNone) buffers[graph.buffers[b].ordinal] = b;
   }
   std::vector<Step> steps;
+  steps.reserve(actions.size());
   for (const Action& action : actions) steps.push_back({action.op, action.kind, buffers[action.entry]});
   return steps;
 }

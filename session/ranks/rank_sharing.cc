@@ -18,8 +18,8 @@ using planner::JointOptions;
 using planner::Kinds;
 
 /// A claimant that is not heard of for longer than its work may take is replaced.
-constexpr double kMostPatience_s = 30;
-constexpr double kLongestSchedule_s = 10;
+constexpr double kMostPatienceSeconds = 30;
+constexpr double kLongestScheduleSeconds = 10;
 constexpr std::chrono::milliseconds kGrace{1000};
 /// What another rank planned may be so much above the bound of this one's lifetimes.
 constexpr double kMostAbove = 0.01;
@@ -55,7 +55,7 @@ std::optional<RankGroup> RankSharing::group() const {
 ExchangeLimits RankSharing::limits_for(double longest_s) const {
   if (limits_) return *limits_;
   ExchangeLimits limits;
-  const std::chrono::duration<double> longest(std::min(longest_s, kMostPatience_s));
+  const std::chrono::duration<double> longest(std::min(longest_s, kMostPatienceSeconds));
   limits.patience = std::chrono::duration_cast<std::chrono::milliseconds>(longest) + kGrace;
   return limits;
 }
@@ -134,7 +134,7 @@ Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, const s
   Work<Schedule> work;
   work.name = "stowage/schedules/" + digest_of(log, budget);
   work.noun = "schedules";
-  work.longest_s = kLongestSchedule_s;
+  work.longest_s = kLongestScheduleSeconds;
   work.counts = &SharingFacts::schedules;
   work.make = make;
   work.encode = [](const Schedule& made) { return encode_actions(made.actions); };
