@@ -2,7 +2,8 @@
 #
 # Input: STOWAGE_PYTHON (default: .venv/bin/python, else python3); or STOWAGE_TORCH, what locate_torch.py said already.
 # Result: LibTorch_FOUND, LibTorch_VERSION, targets LibTorch::c10, LibTorch::torch (c10, torch, torch_cpu),
-#   LibTorch::cuda (c10_cuda; headers cuda.h and cuda_runtime_api.h) and LibTorch::cuda_headers where torch has CUDA.
+#   LibTorch::cuda (c10_cuda; headers cuda.h and cuda_runtime_api.h) and LibTorch::cuda_headers where torch has CUDA;
+#   LibTorch_HAS_C10D where it has torch.distributed.
 if(NOT STOWAGE_PYTHON)
   if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
     set(STOWAGE_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)
@@ -58,4 +59,20 @@ if(LibTorch_CUDA_INCLUDE AND NOT TARGET LibTorch::cuda)
   target_include_directories(LibTorch::cuda_headers SYSTEM INTERFACE ${LibTorch_CUDA_INCLUDES})
   add_library(LibTorch::cuda INTERFACE IMPORTED)
   target_link_libraries(LibTorch::cuda INTERFACE LibTorch::c10 LibTorch::lib_c10_cuda LibTorch::cuda_headers)
+endif()
+
+# torch.distributed is an option of torch's build. Its headers are there all the same, so ask the library; torch's types are
+# left out of the question, since the name of a function does not depend on what it returns.
+if(LibTorch_FOUND AND NOT DEFINED LibTorch_HAS_C10D)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES LibTorch::lib_torch_cpu)
+  set(CMAKE_REQUIRED_DEFINITIONS -D_GLIBCXX_USE_CXX11_ABI=${LibTorch_CXX11_ABI})
+  set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,--unresolved-symbols=ignore-in-shared-libs)
+  check_cxx_source_compiles("
+    #include <string>
+    namespace c10d { void* resolve_process_group(const std::string&); }
+    int main() { return c10d::resolve_process_group(\"\") != nullptr; }" LibTorch_HAS_C10D)
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  unset(CMAKE_REQUIRED_DEFINITIONS)
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
 endif()

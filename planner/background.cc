@@ -22,8 +22,8 @@ Status BackgroundPlanner::submit(Kinds kinds, JointOptions options) {
   job->kinds = std::move(kinds);
   job->options = std::move(options);
   if (job->options.threads == 0) job->options.threads = background_threads();
-  if (Status started = work_.start([job](const std::stop_token& stop) {
-        job->result.emplace(make_plans(job->kinds, job->options, stop));
+  if (Status started = work_.start([job, maker = maker_](const std::stop_token& stop) {
+        job->result.emplace(maker(job->kinds, job->options, stop));
       });
       !started)
     return started;

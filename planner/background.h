@@ -6,8 +6,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "planner/background_work.h"
@@ -18,8 +20,12 @@ namespace stowage::planner {
 class BackgroundPlanner {
  public:
   using ThreadStarter = BackgroundWork::ThreadStarter;
+  /// Makes the plans of some kinds, as make_plans() does. Must own what it uses.
+  using Maker = std::function<Result<JointPlan>(const Kinds&, const JointOptions&, const std::stop_token&)>;
 
   BackgroundPlanner() = default;
+  /// With another maker than make_plans().
+  explicit BackgroundPlanner(Maker maker) : maker_(std::move(maker)) {}
   /// With another way to start threads, so that tests can refuse one.
   explicit BackgroundPlanner(ThreadStarter starter) : work_(std::move(starter)) {}
 
@@ -35,6 +41,7 @@ class BackgroundPlanner {
 
  private:
   struct Job;
+  Maker maker_ = make_plans;
   std::shared_ptr<Job> job_;
   BackgroundWork work_;
 };

@@ -13,6 +13,7 @@
 #include "session/arena/frees.h"
 #include "session/budget/peak_watch.h"
 #include "session/planned/planned_phase.h"
+#include "session/ranks/rank_sharing.h"
 #include "session/recording/best_source.h"
 #include "session/rescue/eviction_watch.h"
 #include "session/switch/early_steps.h"
@@ -29,10 +30,11 @@ struct SessionParts {
         settings(chosen),
         info(device_port.describe()),
         hot(hot_path),
+        sharing(settings, torch),
         budget(chosen.budget, device_port.ledger(), torch, info.device, info.device_memory,
-               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port),
+               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port, sharing.schedule_maker()),
         recording(hot.recorder, port, torch, info, settings),
-        plans(settings, info, std::move(source)) {}
+        plans(settings, info, std::move(source), &sharing) {}
 
   // ---- fixed
   DevicePort& port;
@@ -41,6 +43,7 @@ struct SessionParts {
 
   // ---- shared
   SessionHot& hot;
+  RankSharing sharing;
   BudgetController budget;
   ServedArena arena{hot, port, budget, settings.fault};
   Frees frees{hot, port, arena};

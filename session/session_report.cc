@@ -77,6 +77,23 @@ void add_op_times(Json& json, const Trace& trace) {
 
 constexpr double kMilli = 1e6;  // nanoseconds
 
+Json sharing_json(const SharingFacts& facts) {
+  return {{"rank", facts.rank},
+          {"ranks", facts.ranks},
+          {"plans_made", facts.plans.made},
+          {"plans_received", facts.plans.received},
+          {"plans_refused", facts.plans.refused},
+          {"schedules_made", facts.schedules.made},
+          {"schedules_received", facts.schedules.received},
+          {"schedules_refused", facts.schedules.refused},
+          {"failures", facts.failures},
+          {"looks", facts.looks},
+          {"sent_bytes", facts.sent_bytes},
+          {"received_bytes", facts.received_bytes},
+          {"waited_ms", static_cast<double>(facts.waited_ns) / kMilli},
+          {"digest", facts.digest}};
+}
+
 Json schedule_json(const ScheduleFacts& facts) {
   return {{"followed", facts.followed},
           {"since_iteration", facts.since},
@@ -178,6 +195,8 @@ std::string Session::report_json() const {
   json["upstream_allocated_bytes"] = use.allocated.value();
   json["upstream_reserved_bytes"] = use.reserved.value();
   if (facts.trace) add_op_times(json, *facts.trace);
+  if (const SharingFacts shared = state.sharing.facts(); shared.ranks > 0)
+    json["sharing"] = sharing_json(shared);
   if (!budget.setting.empty()) json["budget"] = budget_json(budget);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

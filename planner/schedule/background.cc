@@ -4,12 +4,11 @@
 
 namespace stowage::planner::schedule {
 
-BackgroundScheduler::BackgroundScheduler()
-    : maker_([](const StepLog& log, Bytes budget, const std::stop_token& stop) {
-        ScheduleOptions options;
-        options.or_unplaced = true;
-        return make_schedule(log, budget, options, stop);
-      }) {}
+Result<Schedule> BackgroundScheduler::make(const StepLog& log, Bytes budget, const std::stop_token& stop) {
+  ScheduleOptions options;
+  options.or_unplaced = true;
+  return make_schedule(log, budget, options, stop);
+}
 
 Status BackgroundScheduler::submit(std::shared_ptr<const StepLog> log, Bytes budget) {
   auto result = std::make_shared<std::optional<Result<Schedule>>>();

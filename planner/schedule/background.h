@@ -21,9 +21,11 @@ class BackgroundScheduler {
   /// Makes a schedule of a log within so many bytes.
   using Maker = std::function<Result<Schedule>(const StepLog&, Bytes, const std::stop_token&)>;
 
-  /// With make_schedule(); an arena fits into the budget too where such a schedule is found, else only the
-  /// bytes held at a time do.
-  BackgroundScheduler();
+  /// make_schedule(); an arena fits into the budget too where such a schedule is found, else only the bytes
+  /// held at a time do.
+  static Result<Schedule> make(const StepLog& log, Bytes budget, const std::stop_token& stop);
+
+  BackgroundScheduler() : BackgroundScheduler(make) {}
   explicit BackgroundScheduler(Maker maker) : maker_(std::move(maker)) {}
 
   /// Cancels what was under way. Error: no thread could be started.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/torch/process_group.h"
 #include "plugin/torch/step_timer.h"
 #include "recompute/demand.h"
 #include "recompute/planned.h"
@@ -144,5 +145,7 @@ std::optional<Result<StepLog>> LiveTorch::take_log() { return Planned::take_log(
 Status LiveTorch::follow(const Schedule& schedule) { return Planned::follow(schedule); }
 void LiveTorch::leave() { Planned::leave(); }
 FollowCounters LiveTorch::follow_counters() const { return Planned::counts(); }
+
+std::optional<session::RankGroup> LiveTorch::rank_group() { return default_process_group(); }
 
 }  // namespace stowage::plugin

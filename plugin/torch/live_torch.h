@@ -58,6 +58,8 @@ class LiveTorch final : public session::TorchPort {
   void leave() override;
   [[nodiscard]] FollowCounters follow_counters() const override;
 
+  [[nodiscard]] std::optional<session::RankGroup> rank_group() override;
+
  private:
   friend LiveTorch& live_torch();
   LiveTorch();

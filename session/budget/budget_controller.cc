@@ -25,13 +25,13 @@ constexpr double kSpareRoom = 1.125;  // factor by which an estimated peak is ra
 
 BudgetController::BudgetController(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device,
                                    Bytes device_memory, std::chrono::milliseconds schedule_wait,
-                                   DevicePort* port)
+                                   DevicePort* port, ScheduleController::Maker maker)
     : budget_(budget),
       ledger_(ledger),
       torch_(torch),
       device_(device),
       device_memory_(device_memory),
-      schedule_(torch, schedule_wait, port) {
+      schedule_(torch, schedule_wait, port, std::move(maker)) {
   if (!budget_.is_set()) return;
   state_.change(State::kWaiting, budget_.text());
   if (ledger_ == nullptr) {

@@ -48,12 +48,12 @@ class ScheduleController {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
   /// `wait`: how long to wait for a requested schedule. `port`: of the device whose ops are timed; null: they
-  /// have modelled times.
-  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, DevicePort* port = nullptr)
-      : torch_(torch), wait_(wait), port_(port) {}
-  /// With another maker of schedules, for tests.
+  /// have modelled times. `maker` makes the schedules.
+  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, DevicePort* port = nullptr,
+                     Maker maker = planner::schedule::BackgroundScheduler::make)
+      : torch_(torch), wait_(wait), port_(port), scheduler_(std::move(maker)) {}
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
-      : torch_(torch), wait_(wait), port_(nullptr), scheduler_(std::move(maker)) {}
+      : ScheduleController(torch, wait, nullptr, std::move(maker)) {}
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
   void end_iteration(Bytes limit, std::uint64_t number);

@@ -48,7 +48,7 @@ bool PlanBook::plans(std::uint64_t fingerprint) const {
 // ---- making
 
 Status PlanBook::submit(planner::JointOptions options, Making making) {
-  if (!source_) source_ = make_plan_source(settings_.fault);
+  if (!source_) source_ = make_plan_source(settings_.fault, sharing_);
   options.device = info_.device.kind;
   options.work_limit = settings_.plan_work;
   options.time_limit_s = settings_.plan_seconds;

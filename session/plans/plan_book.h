@@ -23,9 +23,15 @@ namespace stowage::session {
 
 class PlanBook {
  public:
-  /// `source`: null for the background planner. `settings` and `info` must outlive it.
-  PlanBook(const Settings& settings, const TraceInfo& info, std::unique_ptr<PlanSource> source)
-      : settings_(settings), info_(info), source_(std::move(source)), cache_(settings, info) {}
+  /// `source`: null for the background planner, whose plans other ranks share by `sharing`, or nobody where
+  /// it is null. The others must outlive it.
+  PlanBook(const Settings& settings, const TraceInfo& info, std::unique_ptr<PlanSource> source,
+           RankSharing* sharing = nullptr)
+      : settings_(settings),
+        info_(info),
+        sharing_(sharing),
+        source_(std::move(source)),
+        cache_(settings, info) {}
 
   // ---- kinds of iterations
 
@@ -91,6 +97,7 @@ class PlanBook {
 
   const Settings& settings_;
   const TraceInfo& info_;
+  RankSharing* const sharing_;
   std::unique_ptr<PlanSource> source_;
   PlanCache cache_;
   Making making_ = Making::kNothing;

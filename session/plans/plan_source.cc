@@ -9,6 +9,7 @@ namespace {
 
 class BackgroundSource final : public PlanSource {
  public:
+  explicit BackgroundSource(planner::BackgroundPlanner::Maker maker) : planner_(std::move(maker)) {}
   Status submit(planner::Kinds kinds, planner::JointOptions options) override {
     return planner_.submit(std::move(kinds), std::move(options));
   }
@@ -40,9 +41,10 @@ class FailingSource final : public PlanSource {
 
 }  // namespace
 
-std::unique_ptr<PlanSource> make_plan_source(Fault fault) {
+std::unique_ptr<PlanSource> make_plan_source(Fault fault, RankSharing* sharing) {
   if (fault == Fault::kThread || fault == Fault::kPlanner) return std::make_unique<FailingSource>(fault);
-  return std::make_unique<BackgroundSource>();
+  if (sharing != nullptr) return std::make_unique<BackgroundSource>(sharing->plan_maker());
+  return std::make_unique<BackgroundSource>(planner::make_plans);
 }
 
 }  // namespace stowage::session

@@ -1,4 +1,5 @@
-// Where a session's plans come from: the background planner, or one made to fail.
+// Where a session's plans come from: the background planner, which asks the job's other ranks first, or one
+// made to fail.
 //
 // Thread safety: one owner calls the members, one at a time.
 #pragma once
@@ -8,6 +9,7 @@
 #include <optional>
 
 #include "planner/joint_planner.h"
+#include "session/ranks/rank_sharing.h"
 #include "session/settings/settings.h"
 
 namespace stowage::session {
@@ -23,6 +25,7 @@ class PlanSource {
 };
 
 /// planner::BackgroundPlanner, or for Fault::kThread and Fault::kPlanner a source that fails accordingly.
-std::unique_ptr<PlanSource> make_plan_source(Fault fault);
+/// `sharing`: with other ranks; null: every plan is made here. Must outlive the source.
+std::unique_ptr<PlanSource> make_plan_source(Fault fault, RankSharing* sharing);
 
 }  // namespace stowage::session

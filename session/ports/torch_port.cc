@@ -31,6 +31,8 @@ class NoTorch final : public TorchPort {
   Status follow(const Schedule&) override { return {}; }
   void leave() override {}
   [[nodiscard]] FollowCounters follow_counters() const override { return {}; }
+
+  [[nodiscard]] std::optional<RankGroup> rank_group() override { return std::nullopt; }
 };
 
 }  // namespace

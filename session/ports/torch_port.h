@@ -21,6 +21,7 @@
 #include "core/runtime/shortage.h"
 #include "core/step_log.h"
 #include "core/units.h"
+#include "session/ports/rank_group.h"
 
 namespace stowage::tracer {
 class Recorder;
@@ -79,10 +80,15 @@ class TorchPort {
   virtual Status follow(const Schedule& schedule) = 0;
   virtual void leave() = 0;
   [[nodiscard]] virtual FollowCounters follow_counters() const = 0;
+
+  // ---- other processes
+  /// The job's default process group; nothing if there is none, or none that has a store to share. Never
+  /// takes Python's lock: the thread that holds it may wait for the caller.
+  [[nodiscard]] virtual std::optional<RankGroup> rank_group() = 0;
 };
 
-/// For processes without torch: no ops are recorded, the runtime cannot be installed, and the rest does
-/// nothing. Never destroyed.
+/// For processes without torch: no ops are recorded, the runtime cannot be installed, there are no other
+/// ranks, and the rest does nothing. Never destroyed.
 TorchPort& no_torch();
 
 }  // namespace stowage::session

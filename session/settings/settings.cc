@@ -66,6 +66,8 @@ const std::vector<Entry>& table() {
             "work limit of the planner, in placed buffers looked at, about 1 ns each"),
       count("STOWAGE_PLAN_WAIT_MS", &Settings::plan_wait_ms, 0, 600'000,
             "milliseconds to wait for a plan at the end of the iteration that requests it"),
+      flag("STOWAGE_SHARE_PLANS", &Settings::share_plans,
+           "ranks of a job that do the same make their plans once for all of them"),
       count("STOWAGE_MAX_PLANS", &Settings::max_plans, 1, 64, "kinds of iteration planned side by side"),
       real("STOWAGE_MISS_TOLERANCE", &Settings::miss_tolerance, 0, 1,
            "share of requests off the plan above which an iteration has diverged"),

@@ -41,6 +41,7 @@ struct Settings {
   std::uint64_t plan_work =
       400'000'000;  ///< STOWAGE_PLAN_WORK: work limit of the planner, in placed buffers looked at
   std::uint64_t plan_wait_ms = 300;  ///< STOWAGE_PLAN_WAIT_MS: how long to wait for a requested plan
+  bool share_plans = true;           ///< STOWAGE_SHARE_PLANS: ranks that do the same plan once for all
   std::uint64_t max_plans = 8;       ///< STOWAGE_MAX_PLANS: kinds of iteration planned side by side
   double miss_tolerance = 0.25;  ///< STOWAGE_MISS_TOLERANCE: share of misses that makes an iteration diverged
   std::uint64_t diverged_iterations = 8;    ///< STOWAGE_DIVERGED_ITERATIONS: this many in a row end the plan

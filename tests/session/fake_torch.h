@@ -74,6 +74,7 @@ class FakeTorch final : public TorchPort {
   }
   void leave() override { follows = false; }
   [[nodiscard]] FollowCounters follow_counters() const override { return follow_counts; }
+  [[nodiscard]] std::optional<RankGroup> rank_group() override { return ranks; }
 
   inline static bool guarded = false;  ///< Python's guards are there; who places them knows no object
   bool observing_ops = false;
@@ -92,6 +93,7 @@ class FakeTorch final : public TorchPort {
   bool follow_fails = false;
   bool follows = false;
   int followed = 0;  ///< schedules
+  std::optional<RankGroup> ranks;
 
  private:
   Status install() {

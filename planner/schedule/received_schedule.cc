@@ -1,0 +1,61 @@
+#include "planner/schedule/received_schedule.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "planner/guarded_planning.h"
+#include "planner/schedule/model/arena_height.h"
+#include "planner/schedule/model/play.h"
+#include "planner/schedule/model/validator.h"
+
+namespace stowage::planner::schedule {
+namespace {
+
+bool is_sound(const StepLog& log, const Action& action) {
+  return action.op < log.trace.ops.size() && action.entry < log.made.size() &&
+         (action.kind == ActionKind::kEvict || action.kind == ActionKind::kRematerialize);
+}
+
+/// Requires: the actions are sound.
+std::vector<Step> steps_of(const OpGraph& graph, const std::vector<Action>& actions) {
+  std::vector<std::uint32_t> buffers(graph.buffers.size(), kNone);  // by entry
+  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b) {
+    if (graph.buffers[b].ordinal != kNone) buffers[graph.buffers[b].ordinal] = b;
+  }
+  std::vector<Step> steps;
+  steps.reserve(actions.size());
+  for (const Action& action : actions) steps.push_back({action.op, action.kind, buffers[action.entry]});
+  return steps;
+}
+
+Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions, Bytes budget,
+                                const std::stop_token& stop) {
+  if (!std::all_of(actions.begin(), actions.end(), [&](const Action& one) { return is_sound(log, one); }))
+    return Error{ErrorCode::kInvalidPlan, "a received schedule is for another iteration"};
+  Schedule schedule;
+  schedule.shape_hashes = log.shape_hashes;
+  schedule.actions = std::move(actions);
+  const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
+  if (!verdict) return verdict.error();
+  schedule.replays = verdict->replays;
+  schedule.replay_ns = verdict->replay_ns;
+  schedule.peak = verdict->peak;
+  const Result<OpGraph> graph = make_op_graph(log);
+  if (!graph) return graph.error();
+  std::vector<Span> spans;
+  static_cast<void>(play(*graph, steps_of(*graph, schedule.actions), &spans));
+  const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);
+  if (!height) return height.error();
+  schedule.height = Bytes(*height);
+  return schedule;
+}
+
+}  // namespace
+
+Result<Schedule> accept_schedule(const StepLog& log, std::vector<Action> actions, Bytes budget,
+                                 const std::stop_token& stop) {
+  return guarded_planning<Schedule>([&] { return accept_checked(log, std::move(actions), budget, stop); });
+}
+
+}  // namespace stowage::planner::schedule
