@@ -50,9 +50,10 @@ void* PlannedAllocator::allocate_as_planned(Bytes bytes, StreamId stream) {
   return address;
 }
 
-void PlannedAllocator::foresee(const std::vector<std::uint32_t>& history) {
+void PlannedAllocator::foresee(const std::vector<std::uint32_t>& history, std::vector<std::uint32_t> coming) {
   const std::lock_guard guard(hot_.lock);
   state_->cursor.foresee(history);
+  state_->cursor.expect(std::move(coming));
   state_->follow_cursor();
 }
 

@@ -110,6 +110,13 @@ void SessionFacts::use_plans(const JointPlan& plans) {
   if (facts_.switched_at == 0) facts_.switched_at = facts_.iterations;
 }
 
+void SessionFacts::begin_planned(bool planned, Bytes need) {
+  const std::lock_guard lock(mutex_);
+  facts_.from_start = planned;
+  facts_.reserved_before = need;
+  if (!planned) clear_plans();
+}
+
 // Requires: the mutex is held.
 void SessionFacts::clear_plans() {
   facts_.plans.clear();

@@ -31,14 +31,14 @@ Bytes Replanning::in_pages(Bytes height) const { return allocator::round_up_to(h
 
 void Replanning::begin(const JointPlan& first) {
   plans_.use(first);
-  facts_.use_plans(first);
+  facts_.use_plans(plans_.in_use());
   around_.clear();
 }
 
-void Replanning::restart(bool others_evict) {
+void Replanning::restart(bool others_evict, bool records_on) {
   outstayed_.restart();
   displaced_ = arena_.allocator().counts().displaced;
-  learner_.begin();
+  learner_.begin(records_on);
   if (others_evict || settings_.max_plans <= 1) learner_.close();
 }
 
@@ -67,6 +67,10 @@ std::vector<planner::Tenant> Replanning::tenants() const {
   std::vector<planner::Tenant> found;
   for (const allocator::ArenaBlock& block : arena_.allocator().active_blocks()) {
     if (block.waiting) continue;  // it is freed already
+    if (plans_.lasts(block.offset, block.rounded)) {
+      found.push_back({block.offset, block.rounded, block.stream});
+      continue;
+    }
     const std::uint32_t planned = plans_.outlives(block.offset, block.rounded);
     std::uint32_t most = planned != 0 ? std::min(planned, kOldest) : longest;
     if (block.rounded > little && learner_.is_unsettled()) most = std::max(most, kUnsettledAge);

@@ -7,8 +7,6 @@
 namespace stowage::session {
 namespace {
 
-constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plans serve
-
 /// The fingerprints of a steady window's iterations, and of those that the trace has twice.
 std::vector<std::uint64_t> repeated_in(const Trace& trace) {
   std::map<std::uint64_t, int> times;
@@ -28,41 +26,52 @@ std::vector<std::uint64_t> repeated_in(const Trace& trace) {
 // ---- kinds of iterations
 
 Status PlanBook::learn(const Trace& trace, const planner::KindBook::Wanted& wanted) {
-  return kinds_.observe(trace,
-                        [&](std::uint64_t fingerprint) { return wanted(fingerprint) || plans(fingerprint); });
+  const auto known = [&](std::uint64_t fingerprint) { return wanted(fingerprint) || plans(fingerprint); };
+  if (next_opening_) static_cast<void>(next_kinds_.observe(trace, known));
+  return kinds_.observe(trace, known);
 }
 
 bool PlanBook::plans(std::uint64_t fingerprint) const {
-  return kinds_.knows(fingerprint) ||
-         std::any_of(in_use_.plans.begin(), in_use_.plans.end(),
-                     [&](const Plan& plan) { return plan.fingerprint == fingerprint; });
+  const auto is_its = [&](const Plan& plan) { return plan.fingerprint == fingerprint; };
+  return kinds_.knows(fingerprint) || std::any_of(in_use_.plans.begin(), in_use_.plans.end(), is_its) ||
+         std::any_of(opening_.begin(), opening_.end(), is_its);
 }
 
 // ---- making
 
-Status PlanBook::submit(double good_enough, std::vector<planner::Tenant> tenants, Making making) {
-  if (!source_) source_ = make_plan_source(settings_.fault);
+planner::JointOptions PlanBook::options_for(double good_enough, std::vector<planner::Tenant> tenants) const {
   planner::JointOptions options;
   options.device = info_.device.kind;
   options.work_limit = settings_.plan_work;
   options.time_limit_s = settings_.plan_seconds;
   options.good_enough = good_enough;
   options.tenants = std::move(tenants);
+  return options;
+}
+
+Status PlanBook::submit(double good_enough, std::vector<planner::Tenant> tenants, Making making) {
+  if (!source_) source_ = make_plan_source(settings_.fault);
+  planner::JointOptions options = options_for(good_enough, std::move(tenants));
   if (making != Making::kFirst) options.in_use = in_use_.plans;
   Status submitted = source_->submit(kinds_.kinds(), std::move(options));
   if (submitted) making_ = making;
   return submitted;
 }
 
-Status PlanBook::make_first(const Trace& trace) {
+Status PlanBook::make_first(const Trace& trace, bool has_beginning) {
   kinds_ = {};
   in_use_ = {};
   found_by_.reset();
+  next_opening_.reset();
+  next_is_due_ = lacks_beginning_ = false;
+  opening_.clear();
+  lasting_.clear();
   const std::vector<std::uint64_t> repeated = repeated_in(trace);
   const auto wanted = [&](std::uint64_t fingerprint) {
     return std::find(repeated.begin(), repeated.end(), fingerprint) != repeated.end();
   };
   if (Status learned = kinds_.observe(trace, wanted); !learned) return learned;
+  if (has_beginning) learn_beginning(trace);
   return submit(kGoodEnough, {}, Making::kFirst);
 }
 
@@ -105,6 +114,7 @@ std::uint32_t PlanBook::outlives(Offset offset, Bytes rounded) const {
 }
 
 void PlanBook::use(JointPlan plans) {
+  if (plans.opening != 0) plans = take_opening(std::move(plans));
   in_use_ = std::move(plans);
   for (const Plan& plan : in_use_.plans) kinds_.adopt(plan);
   passed_on_.clear();
@@ -131,6 +141,7 @@ std::optional<PlanBook::Kept> PlanBook::find_kept(const Trace& trace) {
     if (!window) return std::nullopt;
     if (std::optional<std::vector<Plan>> found = cache_.find(trace, *window)) {
       found_by_ = found->front().fingerprint;
+      lacks_beginning_ = true;
       return Kept{std::move(*found), *window, marks};
     }
   }
@@ -154,12 +165,17 @@ void PlanBook::keep() {
     found_by_ = in_use_.plans[last].fingerprint;
   }
   cache_.store(to_keep(), anew);
+  next_is_due_ = next_opening_.has_value();
+  if (began_planned()) keep_opening();
 }
 
 void PlanBook::forget_kept() {
   const std::vector<Plan> kept = to_keep();
   if (!kept.empty()) cache_.forget(kept.front());
   found_by_.reset();
+  cache_.forget_opening();
+  next_opening_.reset();
+  next_is_due_ = false;
 }
 
 }  // namespace stowage::session
