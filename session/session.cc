@@ -148,12 +148,13 @@ void Session::State::opening_mark(MarkSource source) {
 // What was recorded meanwhile is kept: it is as if there had been no plan.
 void Session::State::leave_opening(const std::string& why) {
   note(1, why + ": its plans are left");
+  const Bytes held_so_far = arena.peak_bytes();
   arena.pause();
   arena.shut_out();
   iterations.count_first_peaks(false);
   guard.trust_plan(false);
   plans.refuse_opening();
-  facts.begin_planned(false, Bytes(0));
+  facts.begin_planned(false, held_so_far);
   left_opening = true;
   enter(SessionState::kRecording, why);
   recording.go_on(opening.ended());
