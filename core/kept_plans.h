@@ -36,14 +36,14 @@ struct PlanContext {
 
 struct KeptPlans {
   PlanContext context;
-  std::string job;          ///< for people, not compared
+  std::string job;  ///< for people, not compared
   /// The first one is for the iteration that the file is named after; with an opening see JointPlan.
   std::vector<Plan> plans;
-  std::uint32_t opening = 0;           ///< as in JointPlan
-  std::vector<std::uint32_t> history;  ///< as in JointPlan
+  std::uint32_t opening = 0;                  ///< as in JointPlan
+  std::vector<std::uint32_t> history;         ///< as in JointPlan
   MarkSource marks = MarkSource::kOptimizer;  ///< what ended the opening's iterations
-  Bytes lower_bound{0};  ///< with an opening, as in JointPlan
-  Bytes need{0};         ///< what an earlier run needed without a plan; 0: not known
+  Bytes lower_bound{0};                       ///< with an opening, as in JointPlan
+  Bytes need{0};                              ///< what an earlier run needed without a plan; 0: not known
 
   /// Checks each plan, that there is one, and that all are for the context's device; that an opening is
   /// followed by a plan, and that the history holds plans which are not of it. Error: kInvalidPlan.

@@ -55,8 +55,8 @@ struct JointPlan {
   std::vector<std::uint32_t> history;  ///< kinds of the latest iterations, oldest first: what may come next
   Bytes height{0};                     ///< of the highest plan
   Bytes lower_bound{0};  ///< live bytes at their most over all kinds and what they leave to each other
-  /// The first so many plans are for the iterations that a job begins with, in this order; they come once, and
-  /// `history` then holds those that followed. 0: the plans are for a job that is under way.
+  /// The first so many plans are for the iterations that a job begins with, in this order; they come once,
+  /// and `history` then holds those that followed. 0: the plans are for a job that is under way.
   std::uint32_t opening = 0;
   friend bool operator==(const JointPlan&, const JointPlan&) = default;
 };

@@ -128,11 +128,10 @@ std::string device_text(const Json& device) {
   const bool planned = from_start || device.value("switched_at_iteration", 0ull) != 0;
   std::string iterations = format("%llu", device.value("iterations", 0ull));
   if (planned)
-    iterations +=
-        (from_start ? std::string(", planned from the first allocation on")
-                    : format(", planned after %llu", device.value("switched_at_iteration", 0ull))) +
-        format(", %llu of %llu planned without a miss", device.value("clean_iterations", 0ull),
-               device.value("planned_iterations", 0ull));
+    iterations += (from_start ? std::string(", planned from the first allocation on")
+                              : format(", planned after %llu", device.value("switched_at_iteration", 0ull))) +
+                  format(", %llu of %llu planned without a miss", device.value("clean_iterations", 0ull),
+                         device.value("planned_iterations", 0ull));
   text += row("iterations", iterations) + memory_rows(device, planned);
   if (planned) text += plan_rows(device) + miss_row(device);
   return text + budget_rows(device);

@@ -59,9 +59,7 @@ void Session::State::mark(MarkSource source) {
   }
 }
 
-void Session::State::start_recording() {
-  recording.start(port.upstream_use().allocated == Bytes(0));
-}
+void Session::State::start_recording() { recording.start(port.upstream_use().allocated == Bytes(0)); }
 
 void Session::State::recording_mark(MarkSource source) {
   arena.give_back();
@@ -142,6 +140,7 @@ void Session::State::opening_mark(MarkSource source) {
     return leave_opening("the job does not begin as the run before");
   if (verdict == OpeningPhase::Verdict::kGoOn) return;
   opening.end();
+  if (opening.fits_roughly()) plans.renew_opening();
   if (Status left = planned.leave_opening(plans.in_use()); !left) return act_on(leave_plan());
 }
 
@@ -151,7 +150,6 @@ void Session::State::leave_opening(const std::string& why) {
   const Bytes held_so_far = arena.peak_bytes();
   arena.pause();
   arena.shut_out();
-  iterations.count_first_peaks(false);
   guard.trust_plan(false);
   plans.refuse_opening();
   facts.begin_planned(false, held_so_far);
@@ -182,6 +180,7 @@ void Session::State::enter(SessionState to, const std::string& why) {
   if (to != SessionState::kPlanned) {
     opening.end();
     next_run.cancel();
+    iterations.count_first_peaks(false);
   }
   state.change(to, why);
   facts.note_phase(to_string(to));

@@ -42,10 +42,9 @@ void write_kept_plans(Builder& builder, const KeptPlans& kept) {
   for (const Plan& plan : kept.plans) plans.push_back(format::write_plan_content(builder, plan));
   const auto all = builder.CreateVector(plans);
   const auto history = builder.CreateVector(kept.history);
-  const auto content =
-      format::CreateKeptPlansContent(builder, context, job, all, kept.opening, history,
-                                     static_cast<std::uint8_t>(kept.marks), kept.lower_bound.value(),
-                                     kept.need.value());
+  const auto content = format::CreateKeptPlansContent(builder, context, job, all, kept.opening, history,
+                                                      static_cast<std::uint8_t>(kept.marks),
+                                                      kept.lower_bound.value(), kept.need.value());
   format::FinishKeptPlansContentBuffer(builder, content);
 }
 

@@ -63,7 +63,8 @@ NextKinds with_opening_last(const Kinds& kinds, const Opening& opening) {
     return std::find(opening.iterations.begin(), opening.iterations.end(), kind.fingerprint) !=
            opening.iterations.end();
   };
-  std::copy_if(kinds.kinds.begin(), kinds.kinds.end(), std::back_inserter(all.kinds.kinds), std::not_fn(is_its));
+  std::copy_if(kinds.kinds.begin(), kinds.kinds.end(), std::back_inserter(all.kinds.kinds),
+               std::not_fn(is_its));
   for (const std::uint64_t fingerprint : opening.iterations)
     all.kinds.kinds.push_back(kinds.kinds[number_of(kinds.kinds, fingerprint)]);
   const auto moved = [&](std::uint32_t kind) {
@@ -85,7 +86,8 @@ JointPlan begin_with_opening(JointPlan made, const NextKinds& all, Bytes bound) 
   const std::size_t others = kinds.size() - all.opening;
   const Bytes height = made.height;
   Bytes top = height;
-  for (std::size_t kind = others; kind < kinds.size(); ++kind) place_lasting(kinds[kind], made.plans[kind], top);
+  for (std::size_t kind = others; kind < kinds.size(); ++kind)
+    place_lasting(kinds[kind], made.plans[kind], top);
   std::rotate(made.plans.begin(), made.plans.begin() + static_cast<std::ptrdiff_t>(others), made.plans.end());
   made.opening = all.opening;
   made.history.clear();

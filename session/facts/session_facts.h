@@ -65,8 +65,9 @@ class SessionFacts {
   /// These plans are in use from now on, and no others.
   void use_plans(const JointPlan& plans);
   void forget_plans();
-  /// The plans in use serve from the first allocation on; an earlier run needed `need` without a plan. Or, with
-  /// false: they are left, and the job is recorded as if they had not been there; it has needed `need` so far.
+  /// The plans in use serve from the first allocation on; an earlier run needed `need` without a plan. Or,
+  /// with false: they are left, and the job is recorded as if they had not been there; it has needed `need`
+  /// so far.
   void begin_planned(bool planned, Bytes need);
   /// The session is in the state called `name` from now on; a state that it is in already changes nothing.
   void note_phase(const char* name);

@@ -10,8 +10,7 @@
 namespace stowage::session {
 
 void NextRun::on_iteration() {
-  if (plans_.lacks_beginning() && ++begun_ == kBegun && recording_.is_on() && recording_.has_beginning())
-    plans_.learn_beginning(recording_.recorder().snapshot(tracer::Extent::kAll));
+  if (plans_.lacks_beginning() && ++begun_ % kBegun == 0) learn_beginning();
   if (asked_) return take(std::chrono::milliseconds(0));
   if (!plans_.next_is_due() || plans_.makes_anew() || plans_.makes_lower()) {
     settled_ = 0;
@@ -19,6 +18,11 @@ void NextRun::on_iteration() {
   }
   if (asked_times_ != 0 && ++settled_ < kSettled) return;
   if (plans_.lacks_next()) ask();
+}
+
+void NextRun::learn_beginning() {
+  if (!recording_.is_on() || !recording_.has_beginning()) return;
+  plans_.learn_beginning(recording_.recorder().snapshot(tracer::Extent::kAll));
 }
 
 void NextRun::ask() {
@@ -47,7 +51,8 @@ void NextRun::keep(const JointPlan& plans) {
   const Bytes sum = allocator::round_up_to(plans.height, port_.arena_page()) + stays;
   const std::optional<Bytes> most = guard_.most();
   if (most && sum > *most)
-    return note(1, "the next run will not begin planned: it would need " + std::to_string(sum.value()) + " bytes");
+    return note(
+        1, "the next run will not begin planned: it would need " + std::to_string(sum.value()) + " bytes");
   const Bytes need = most ? facts_.need(Bytes(0), Bytes(0)) : Bytes(0);
   note(1, "the next run can begin planned: " + std::to_string(plans.opening) + " iterations, then " +
               std::to_string(plans.plans.size() - plans.opening) + " kinds, in " +
@@ -57,6 +62,7 @@ void NextRun::keep(const JointPlan& plans) {
 }
 
 void NextRun::finish() {
+  if (plans_.lacks_beginning() && begun_ >= kBegun / 2) learn_beginning();
   if (!asked_ && plans_.next_is_due() && plans_.lacks_next()) ask();
   if (asked_) take(std::chrono::milliseconds(settings_.plan_wait_ms));
   cancel();

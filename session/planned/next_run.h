@@ -1,6 +1,6 @@
 // Makes the plans that the next run of the job begins with, once those of this run are in use, and keeps them
-// (PlanBook, plan_cache.h). They are made in the background like all plans, but by a planner of their own, and
-// only while this run wants no other plans.
+// (PlanBook, plan_cache.h). They are made in the background like all plans, but by a planner of their own,
+// and only while this run wants no other plans.
 //
 // Not kept is what would take more memory than this run needs without a plan.
 //
@@ -25,7 +25,8 @@ namespace stowage::session {
 
 class NextRun {
  public:
-  static constexpr std::uint64_t kBegun = 4;  ///< iterations by plans that were found, before what lasts is known
+  static constexpr std::uint64_t kBegun =
+      8;  ///< iterations by plans that were found, before what lasts is known
   static constexpr std::uint64_t kSettled = 8;  ///< iterations, after plans were made for a next run once
 
   /// All must outlive it.
@@ -47,6 +48,7 @@ class NextRun {
   void cancel();
 
  private:
+  void learn_beginning();
   void ask();
   void take(std::chrono::milliseconds wait);
   void keep(const JointPlan& plans);

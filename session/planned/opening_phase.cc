@@ -4,12 +4,14 @@ namespace stowage::session {
 namespace {
 
 constexpr double kMostInside = 0.5;  // of an iteration's requests, while it runs
+constexpr double kFew = 0.01;        // of all requests
 
 }  // namespace
 
 void OpeningPhase::begin(std::uint32_t iterations) {
   iterations_ = iterations;
   ended_ = 0;
+  sum_ = {};
   serving_.store(&arena_.allocator(), std::memory_order_release);
   begin_iteration();
   on_.store(true, std::memory_order_release);
@@ -44,10 +46,16 @@ bool OpeningPhase::leaves_at_request() {
          static_cast<double>(now.off_plan) > kMostInside * static_cast<double>(now.requests);
 }
 
+bool OpeningPhase::fits_roughly() const {
+  return static_cast<double>(sum_.off_plan) > kFew * static_cast<double>(sum_.requests);
+}
+
 OpeningPhase::Verdict OpeningPhase::on_iteration() {
   const Counts its = count_since();
   begin_iteration();
   ++ended_;
+  sum_.requests += its.requests;
+  sum_.off_plan += its.off_plan;
   if (static_cast<double>(its.off_plan) > settings_.miss_tolerance * static_cast<double>(its.requests))
     return Verdict::kUnfit;
   return ended_ == iterations_ ? Verdict::kOver : Verdict::kGoOn;

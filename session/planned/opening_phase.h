@@ -1,9 +1,9 @@
 // The beginning of a job that an earlier run has planned: its first iterations, which come once
 // (planner/kinds/opening.h). Tells when they are over, and whether the job follows them at all.
 //
-// A job may not: its command is the same, but its data or its code is not. Then its plans are left early, within
-// a few hundred requests or at the first mark, and it is recorded as if they had not been there. Improvised
-// requests are off the plan here: what a beginning allocates lasts.
+// A job may not: its command is the same, but its data or its code is not. Then its plans are left early,
+// within a few hundred requests or at the first mark, and it is recorded as if they had not been there.
+// Improvised requests are off the plan here: what a beginning allocates lasts.
 //
 // Thread safety: is_on() from any thread; on_request() from any thread while it is on; the rest is the
 // conductor's.
@@ -28,6 +28,8 @@ class OpeningPhase {
   /// The arena serves the plans of `iterations` iterations, one after the other, and then others.
   void begin(std::uint32_t iterations);
   void end() { on_.store(false, std::memory_order_release); }
+  /// More of the requests so far than a few were off the plan.
+  [[nodiscard]] bool fits_roughly() const;
   /// Iterations that ended since begin().
   [[nodiscard]] std::uint32_t ended() const { return ended_; }
   [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_acquire); }
@@ -59,6 +61,7 @@ class OpeningPhase {
   std::atomic<std::uint64_t> looks_{0};  ///< requests since begin()
   std::uint32_t iterations_ = 0;
   std::uint32_t ended_ = 0;
+  Counts sum_;                                                          ///< of these
   std::atomic<std::uint64_t> requests_before_{0}, off_plan_before_{0};  ///< when the present iteration began
 };
 

@@ -36,8 +36,8 @@ class PlannedPhase {
   void begin(const JointPlan& plans, bool records_on = false);
   /// The arena hands out addresses from now on, and the planner looks for a lower placement.
   void serve(const JointPlan& plans);
-  /// The iterations of an opening are over: only `others` are served from now on, with the order in which they came
-  /// before. Error: the arena cannot serve them alone; it serves what it did.
+  /// The iterations of an opening are over: only `others` are served from now on, with the order in which
+  /// they came before. Error: the arena cannot serve them alone; it serves what it did.
   Status leave_opening(const JointPlan& others);
   /// An iteration may have ended; the planned window has `window_marks` marks. kRecording: the job does not
   /// follow its plan; kRescuing: the arena does not fit into the budget; kOff: it is better off without one.

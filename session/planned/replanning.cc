@@ -11,6 +11,8 @@
 namespace stowage::session {
 namespace {
 
+// Of an earlier run's plans; that run knew more about lifetimes than this one does before.
+constexpr std::uint64_t kKnown = 16;
 constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may come on top
 constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
 constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height
@@ -37,6 +39,7 @@ void Replanning::begin(const JointPlan& first) {
 
 void Replanning::restart(bool others_evict, bool records_on) {
   outstayed_.restart();
+  iterations_ = 0;
   displaced_ = arena_.allocator().counts().displaced;
   learner_.begin(records_on);
   if (others_evict || settings_.max_plans <= 1) learner_.close();
@@ -50,9 +53,11 @@ void Replanning::ask_lower() {
 
 bool Replanning::on_iteration(bool missed, Bytes reserved) {
   bool changed = take(reserved, std::chrono::milliseconds(0));
+  ++iterations_;
   const bool further =
       learner_.on_iteration(missed, [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); });
-  const bool outstayed = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
+  const bool in_the_way = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
+  const bool outstayed = in_the_way && (!plans_.are_adopted() || iterations_ >= kKnown);
   if ((further || outstayed) && !is_making()) changed |= ask(reserved);
   learner_.rest(missed, is_making());
   return changed;

@@ -81,6 +81,7 @@ class Replanning {
   ReservedGuard& guard_;
   SessionFacts& facts_;
   OutstayedWatch outstayed_{kPatience};
+  std::uint64_t iterations_ = 0;         ///< since restart()
   std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
   std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
 };

@@ -28,7 +28,10 @@ std::vector<std::uint64_t> repeated_in(const Trace& trace) {
 Status PlanBook::learn(const Trace& trace, const planner::KindBook::Wanted& wanted) {
   const auto known = [&](std::uint64_t fingerprint) { return wanted(fingerprint) || plans(fingerprint); };
   if (next_opening_) static_cast<void>(next_kinds_.observe(trace, known));
-  return kinds_.observe(trace, known);
+  if (adopted_) learn_anew(trace);
+  Status learned = kinds_.observe(trace, known);
+  if (adopted_) note_passed_on();
+  return learned;
 }
 
 bool PlanBook::plans(std::uint64_t fingerprint) const {
@@ -63,7 +66,7 @@ Status PlanBook::make_first(const Trace& trace, bool has_beginning) {
   in_use_ = {};
   found_by_.reset();
   next_opening_.reset();
-  next_is_due_ = lacks_beginning_ = false;
+  next_is_due_ = lacks_beginning_ = adopted_ = false;
   opening_.clear();
   lasting_.clear();
   const std::vector<std::uint64_t> repeated = repeated_in(trace);
@@ -117,6 +120,10 @@ void PlanBook::use(JointPlan plans) {
   if (plans.opening != 0) plans = take_opening(std::move(plans));
   in_use_ = std::move(plans);
   for (const Plan& plan : in_use_.plans) kinds_.adopt(plan);
+  note_passed_on();
+}
+
+void PlanBook::note_passed_on() {
   passed_on_.clear();
   for (const Plan& plan : in_use_.plans) {
     const planner::Kind* const kind = kinds_.find(plan.fingerprint);
@@ -141,7 +148,7 @@ std::optional<PlanBook::Kept> PlanBook::find_kept(const Trace& trace) {
     if (!window) return std::nullopt;
     if (std::optional<std::vector<Plan>> found = cache_.find(trace, *window)) {
       found_by_ = found->front().fingerprint;
-      lacks_beginning_ = true;
+      lacks_beginning_ = adopted_ = true;
       return Kept{std::move(*found), *window, marks};
     }
   }
@@ -166,7 +173,7 @@ void PlanBook::keep() {
   }
   cache_.store(to_keep(), anew);
   next_is_due_ = next_opening_.has_value();
-  if (began_planned()) keep_opening();
+  if (began_planned() && !next_opening_ && !keep_opening()) renew_opening();
 }
 
 void PlanBook::forget_kept() {

@@ -42,8 +42,8 @@ class PlanBook {
   // ---- making
 
   /// Asks for the first plans, of all kinds in the steady window of `trace` or twice in it, which may be a
-  /// little above their lower bound. Forgets what was learned before. `has_beginning`: the trace shows the job
-  /// from its first allocation on. Errors: as learn(); no thread could be started.
+  /// little above their lower bound. Forgets what was learned before. `has_beginning`: the trace shows the
+  /// job from its first allocation on. Errors: as learn(); no thread could be started.
   Status make_first(const Trace& trace, bool has_beginning = false);
   /// Asks for plans of all kinds in place of those in use; `tenants` stay in the arena. Errors as
   /// make_first().
@@ -64,6 +64,8 @@ class PlanBook {
   /// These are used from now on, those of an opening only once.
   void use(JointPlan plans);
   [[nodiscard]] const JointPlan& in_use() const { return in_use_; }
+  /// Those that came first were an earlier run's.
+  [[nodiscard]] bool are_adopted() const { return adopted_; }
   /// The places of buffers that an iteration passes on to the next one, ascending.
   [[nodiscard]] std::vector<std::uint64_t> crossing_offsets() const;
   /// Most iterations' ends that a block of `rounded` bytes at `offset` was seen to live through, by plan; 0:
@@ -96,6 +98,11 @@ class PlanBook {
   [[nodiscard]] bool began_planned() const { return !opening_.empty(); }
   /// The job does not follow its opening: forgets it, and the plans in use.
   void refuse_opening();
+  /// The job followed its opening only roughly: the next run gets another one.
+  void renew_opening() {
+    cache_.refuse_opening();
+    lacks_beginning_ = true;
+  }
   /// A block of `rounded` bytes at `offset` lasts, by the opening's plans.
   [[nodiscard]] bool lasts(Offset offset, Bytes rounded) const;
   /// The plans in use were found by an iteration, and how the job began was not learned yet.
@@ -124,8 +131,10 @@ class PlanBook {
   [[nodiscard]] planner::JointOptions options_for(double good_enough,
                                                   std::vector<planner::Tenant> tenants) const;
   JointPlan take_opening(JointPlan plans);
-  void keep_opening();
+  bool keep_opening();
   [[nodiscard]] bool spares_lasting(const PlanEntry& entry) const;
+  void learn_anew(const Trace& trace);
+  void note_passed_on();
   Status submit(double good_enough, std::vector<planner::Tenant> tenants, Making making);
 
   const Settings& settings_;
@@ -135,13 +144,14 @@ class PlanBook {
   Making making_ = Making::kNothing;
   planner::KindBook kinds_;
   JointPlan in_use_;
+  bool adopted_ = false;  ///< they are an earlier run's, and of kinds_ only what they show is known
   std::optional<planner::Opening> next_opening_;  ///< what this run began with
   planner::KindBook next_kinds_;                  ///< all kinds, and the opening's
   bool lacks_beginning_ = false;
   bool next_is_due_ = false;
-  bool next_is_kept_ = false;                     ///< by this run
-  KeptPlans began_with_;                          ///< without its plans
-  std::vector<Plan> opening_;                     ///< that this run began with
+  bool next_is_kept_ = false;                                  ///< by this run
+  KeptPlans began_with_;                                       ///< without its plans
+  std::vector<Plan> opening_;                                  ///< that this run began with
   std::set<std::pair<std::uint64_t, std::uint64_t>> lasting_;  ///< its lasting places: offset, bytes
   Bytes lasting_bytes_{0};
   std::optional<std::uint64_t> found_by_;  ///< fingerprint that the kept plans are found by in the next run

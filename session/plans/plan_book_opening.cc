@@ -1,16 +1,23 @@
 // What a job begins with: the plans that an earlier run kept for it, and those for the next run.
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "session/plans/plan_book.h"
 
 namespace stowage::session {
+namespace {
+
+constexpr int kTimesSeen = 3;  // then it is known what becomes of all that a kind leaves
+
+}  // namespace
 
 // ---- this run
 
 // Leaves the others, as if the job were under way.
 JointPlan PlanBook::take_opening(JointPlan plans) {
+  adopted_ = true;
   const auto first = plans.plans.begin() + plans.opening;
   opening_.assign(plans.plans.begin(), first);
   lasting_.clear();
@@ -30,6 +37,7 @@ JointPlan PlanBook::take_opening(JointPlan plans) {
 
 void PlanBook::refuse_opening() {
   cancel();
+  adopted_ = false;
   cache_.refuse_opening();
   opening_.clear();
   lasting_.clear();
@@ -62,17 +70,35 @@ bool PlanBook::spares_lasting(const PlanEntry& entry) const {
   return spares(entry.offset) && spares(entry.spare);
 }
 
-// Plans that were made around what lasts, in the same arena, go with the opening as those before did.
-void PlanBook::keep_opening() {
+// Plans that were made around what lasts, in the same arena, go with the opening as those before did. False:
+// they were not, since what was taken to last has died.
+bool PlanBook::keep_opening() {
   KeptPlans kept = began_with_;
   kept.plans = opening_;
   for (const Plan& plan : in_use_.plans) {
     const auto spares = [this](const PlanEntry& entry) { return spares_lasting(entry); };
-    if (!std::all_of(plan.entries.begin(), plan.entries.end(), spares)) return;
+    if (!std::all_of(plan.entries.begin(), plan.entries.end(), spares)) return false;
     kept.plans.push_back(plan);
   }
   kept.lower_bound = in_use_.lower_bound + lasting_bytes_;
-  if (kept.plans.size() <= kMostKeptPlans) cache_.store_opening(std::move(kept), /*anew=*/true);
+  if (kept.plans.size() > kMostKeptPlans) return false;
+  cache_.store_opening(std::move(kept), /*anew=*/true);
+  return true;
+}
+
+// A plan does not say what its kind leaves to which other kind. What is recorded does, for those that came
+// several times.
+void PlanBook::learn_anew(const Trace& trace) {
+  std::map<std::uint64_t, int> times;
+  Tick begin{0};
+  for (const Mark& mark : trace.marks)
+    ++times[fingerprint(trace, std::exchange(begin, mark.tick), mark.tick)];
+  planner::KindBook book;
+  for (const Plan& plan : in_use_.plans) {
+    const bool seen = times[plan.fingerprint] >= kTimesSeen;
+    seen ? book.expect(plan) : book.adopt(plan);
+  }
+  kinds_ = std::move(book);
 }
 
 // ---- the next run
@@ -80,7 +106,8 @@ void PlanBook::keep_opening() {
 void PlanBook::learn_beginning(const Trace& trace) {
   next_opening_.reset();
   next_kinds_ = kinds_;
-  Status learned = next_kinds_.observe(trace, [this](std::uint64_t fingerprint) { return plans(fingerprint); });
+  Status learned =
+      next_kinds_.observe(trace, [this](std::uint64_t fingerprint) { return plans(fingerprint); });
   if (!learned) return;
   std::optional<planner::Opening> found = planner::find_opening(trace, next_kinds_);
   if (!found) return;

@@ -9,8 +9,8 @@
 // STOWAGE_PLAN_CACHE_BYTES.
 //
 // A job with an opening (planner/kinds/opening.h) has a second file, found by what the job is
-// (Settings::command) before it has allocated anything. Ranks share it; one that it does not fit gets one of its
-// own. With a budget there is none: what is evicted depends on more than the plans.
+// (Settings::command) before it has allocated anything. Ranks share it; one that it does not fit gets one of
+// its own. With a budget there is none: what is evicted depends on more than the plans.
 //
 // Nothing that fails here is the job's concern: the first failure is one warning where the user chose the
 // folder, else a note; the job goes on without kept plans. Thread safety: the conductor's. Files are replaced
@@ -51,8 +51,8 @@ class PlanCache {
   void refuse_opening() { refused_ = true; }
   /// False if store_opening() would do nothing.
   [[nodiscard]] bool wants_opening(bool anew) noexcept;
-  /// Keeps plans with an opening; the context and the job's name are filled in. As store(), a file that exists
-  /// stays, unless `anew`.
+  /// Keeps plans with an opening; the context and the job's name are filled in. As store(), a file that
+  /// exists stays, unless `anew`.
   void store_opening(KeptPlans kept, bool anew) noexcept;
   /// Removes what the next run would begin with.
   void forget_opening() noexcept;

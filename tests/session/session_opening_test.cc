@@ -46,7 +46,8 @@ struct SessionOpening : testing::Test {
       done.first = session.state();
       for (int i = 1; i < iterations; ++i) {
         job.run(1);
-        done.reserved = std::max(done.reserved, session.arena_bytes().value() + port.upstream_use().reserved.value());
+        done.reserved =
+            std::max(done.reserved, session.arena_bytes().value() + port.upstream_use().reserved.value());
       }
       done.report = nlohmann::json::parse(session.report_json());
       done.requests = job.requests();

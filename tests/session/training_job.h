@@ -1,5 +1,5 @@
-// A small training job for session tests, from its first allocation on: a model is made, its optimizer's state is
-// made in the first step, gradients live from one iteration into the next.
+// A small training job for session tests, from its first allocation on: a model is made, its optimizer's
+// state is made in the first step, gradients live from one iteration into the next.
 //
 // Every block is noted in an account of its own: two that are alive never overlap.
 #pragma once
@@ -39,7 +39,8 @@ class TrainingJob {
     while (!gradients_.empty()) drop(gradients_);
     const bool more = shape_.evaluates && iteration_ % 4 == 3;
     std::vector<void*> activations;
-    for (int i = 0; i < shape_.parameters + (more ? 3 : 0); ++i) activations.push_back(allocate(2 * size_of(i)));
+    for (int i = 0; i < shape_.parameters + (more ? 3 : 0); ++i)
+      activations.push_back(allocate(2 * size_of(i)));
     for (int i = shape_.parameters; i-- > 0;) {
       gradients_.push_back(allocate(size_of(i)));
       drop(activations);
@@ -79,7 +80,9 @@ class TrainingJob {
   }
 
  private:
-  [[nodiscard]] std::uint64_t size_of(int i) const { return shape_.width * static_cast<std::uint64_t>(i + 1); }
+  [[nodiscard]] std::uint64_t size_of(int i) const {
+    return shape_.width * static_cast<std::uint64_t>(i + 1);
+  }
   void drop(std::vector<void*>& blocks) {
     release(blocks.back());
     blocks.pop_back();

@@ -8,8 +8,8 @@
 namespace stowage::planner {
 namespace {
 
-/// A parameter is made in the first iteration, optimizer state in the second; both last. Each iteration frees the
-/// gradient of the one before.
+/// A parameter is made in the first iteration, optimizer state in the second; both last. Each iteration frees
+/// the gradient of the one before.
 Trace training(int iterations) {
   TraceBuilder job;
   job.alloc(4096);

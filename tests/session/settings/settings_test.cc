@@ -138,7 +138,8 @@ TEST(ProcessCommand, NamesTheScriptByItsPathAndIsTheSameInEachFolder) {
   const auto script = std::filesystem::temp_directory_path() / ("train" + std::to_string(getpid()) + ".py");
   std::ofstream(script.string()) << "pass";
   const std::string absolute = command_of("/usr/bin/python3.11", {script.string(), "--lr", "1"});
-  EXPECT_EQ(command_of("/usr/bin/python3.11", {std::filesystem::relative(script).string(), "--lr", "1"}), absolute);
+  EXPECT_EQ(command_of("/usr/bin/python3.11", {std::filesystem::relative(script).string(), "--lr", "1"}),
+            absolute);
   EXPECT_NE(command_of("/usr/bin/python3.11", {script.string(), "--lr", "2"}), absolute);
   EXPECT_NE(command_of("/usr/bin/python3.11", {script.string(), "--lr1"}),
             command_of("/usr/bin/python3.11", {script.string() + "--lr1"}));
@@ -148,7 +149,8 @@ TEST(ProcessCommand, NamesTheScriptByItsPathAndIsTheSameInEachFolder) {
 TEST(ProcessCommand, IsEmptyWhereItSaysNothingAboutTheJob) {
   EXPECT_EQ(command_of("/usr/bin/python3", {}), "");
   EXPECT_EQ(command_of("/usr/bin/python3", {"-"}), "");
-  EXPECT_EQ(command_of("/usr/bin/python3", {"-c", "from multiprocessing.spawn …", "--multiprocessing-fork"}), "");
+  EXPECT_EQ(command_of("/usr/bin/python3", {"-c", "from multiprocessing.spawn …", "--multiprocessing-fork"}),
+            "");
   EXPECT_EQ(command_of("/opt/trainer", {}), "/opt/trainer");
   EXPECT_NE(process_command(), "");
 }
