@@ -63,6 +63,7 @@ void NextRun::keep(const JointPlan& plans) {
 
 void NextRun::finish() {
   if (plans_.lacks_beginning() && begun_ >= kBegun / 2) learn_beginning();
+  if (plans_.next_is_due()) cancel();  // what is being made lacks a kind
   if (!asked_ && plans_.next_is_due() && plans_.lacks_next()) ask();
   if (asked_) take(std::chrono::milliseconds(settings_.plan_wait_ms));
   cancel();

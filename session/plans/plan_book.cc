@@ -21,12 +21,17 @@ std::vector<std::uint64_t> repeated_in(const Trace& trace) {
   return found;
 }
 
+bool is_of(const std::vector<Plan>& plans, std::uint64_t fingerprint) {
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](const Plan& plan) { return plan.fingerprint == fingerprint; });
+}
+
 }  // namespace
 
 // ---- kinds of iterations
 
 Status PlanBook::learn(const Trace& trace, const planner::KindBook::Wanted& wanted) {
-  const auto known = [&](std::uint64_t fingerprint) { return wanted(fingerprint) || plans(fingerprint); };
+  const auto known = [&](std::uint64_t fingerprint) { return wanted(fingerprint) || repeats(fingerprint); };
   if (next_opening_) static_cast<void>(next_kinds_.observe(trace, known));
   if (adopted_) learn_anew(trace);
   Status learned = kinds_.observe(trace, known);
@@ -34,10 +39,12 @@ Status PlanBook::learn(const Trace& trace, const planner::KindBook::Wanted& want
   return learned;
 }
 
+bool PlanBook::repeats(std::uint64_t fingerprint) const {
+  return kinds_.knows(fingerprint) || is_of(in_use_.plans, fingerprint);
+}
+
 bool PlanBook::plans(std::uint64_t fingerprint) const {
-  const auto is_its = [&](const Plan& plan) { return plan.fingerprint == fingerprint; };
-  return kinds_.knows(fingerprint) || std::any_of(in_use_.plans.begin(), in_use_.plans.end(), is_its) ||
-         std::any_of(opening_.begin(), opening_.end(), is_its);
+  return repeats(fingerprint) || is_of(opening_, fingerprint);
 }
 
 // ---- making

@@ -133,6 +133,8 @@ class PlanBook {
   JointPlan take_opening(JointPlan plans);
   bool keep_opening();
   [[nodiscard]] bool spares_lasting(const PlanEntry& entry) const;
+  /// As plans(), of iterations that are not the opening's.
+  [[nodiscard]] bool repeats(std::uint64_t fingerprint) const;
   void learn_anew(const Trace& trace);
   void note_passed_on();
   Status submit(double good_enough, std::vector<planner::Tenant> tenants, Making making);

@@ -107,7 +107,7 @@ void PlanBook::learn_beginning(const Trace& trace) {
   next_opening_.reset();
   next_kinds_ = kinds_;
   Status learned =
-      next_kinds_.observe(trace, [this](std::uint64_t fingerprint) { return plans(fingerprint); });
+      next_kinds_.observe(trace, [this](std::uint64_t fingerprint) { return repeats(fingerprint); });
   if (!learned) return;
   std::optional<planner::Opening> found = planner::find_opening(trace, next_kinds_);
   if (!found) return;

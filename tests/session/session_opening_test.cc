@@ -97,10 +97,21 @@ TEST_F(SessionOpening, AJobThatBeginsOtherwiseIsRecordedAsIfThereHadBeenNoPlan) 
 TEST_F(SessionOpening, KindsThatComeLaterAreInTheNextRunsPlans) {
   Shape shape;
   shape.evaluates = true;
-  run(shape, 40);
+  const Run first = run(shape, 40);
   const Run second = run(shape, 40);
-  EXPECT_EQ(second.report["hits"], second.requests) << second.report;
+  EXPECT_EQ(second.report["hits"], second.requests) << first.report << second.report;
   EXPECT_EQ(second.report["plans"].size(), 2u);
+}
+
+TEST_F(SessionOpening, AKindThatARunHasNoPlanForIsInThePlansOfTheNextOne) {
+  run();
+  Shape shape;
+  shape.evaluates = true;
+  const Run second = run(shape, 40);
+  EXPECT_EQ(second.report["planned_from_start"], true);
+  EXPECT_EQ(second.report["plans"].size(), 2u) << "the beginning is none of them: " << second.report;
+  const Run third = run(shape, 40);
+  EXPECT_EQ(third.report["hits"], third.requests) << third.report;
 }
 
 TEST_F(SessionOpening, AShortRunKeepsItsPlansAtItsEnd) {
