@@ -83,6 +83,8 @@ class Cursor {
   /// Goes to the beginning of the plan that should follow after `history`. Requires: no iteration has begun,
   /// and all are plans.
   void foresee(const std::vector<std::uint32_t>& history);
+  /// The plans of the next iterations, in this order, for as long as it comes true. Requires: as foresee().
+  void expect(std::vector<std::uint32_t> coming);
 
  private:
   static constexpr std::uint32_t kBeginning = 8;  ///< entries of a plan
@@ -119,6 +121,7 @@ class Cursor {
   [[nodiscard]] std::uint32_t plan_that_ended() const;
   void begin_iteration(std::uint32_t ended);
   [[nodiscard]] std::uint32_t predict(std::uint32_t ended);
+  [[nodiscard]] bool came_as_told(std::uint32_t ended);
 
   std::vector<Sequence> plans_;
   std::vector<std::pair<std::uint64_t, Position>>
@@ -135,6 +138,8 @@ class Cursor {
   std::uint32_t marks_seen_ = 0;        ///< inner marks passed in this iteration
   std::vector<std::uint32_t> history_;  ///< the plans of the latest iterations
   std::size_t foretold_ = 0;            ///< the place in history_ that says what comes next; 0: none does
+  std::vector<std::uint32_t> coming_;   ///< what expect() was told
+  std::size_t came_ = 0;                ///< iterations of these that came so far
   std::uint64_t iteration_ = 0;
 };
 

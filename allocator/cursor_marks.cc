@@ -1,6 +1,7 @@
 // Where a job's marks leave the cursor: inside an iteration, or at the beginning of the plan that is likely
 // to come next.
 #include <algorithm>
+#include <utility>
 
 #include "allocator/cursor.h"
 
@@ -74,6 +75,19 @@ void Cursor::foresee(const std::vector<std::uint32_t>& history) {
   }
 }
 
+void Cursor::expect(std::vector<std::uint32_t> coming) {
+  coming_ = std::move(coming);
+  came_ = 0;
+  if (!coming_.empty()) at_ = {coming_.front(), 0};
+}
+
+// True if what was told says what comes next, too.
+bool Cursor::came_as_told(std::uint32_t ended) {
+  if (came_ < coming_.size() && coming_[came_] == ended && ++came_ < coming_.size()) return true;
+  coming_.clear();
+  return false;
+}
+
 // What followed the longest earlier run that is like the latest iterations, the last of such runs; so an
 // evaluation every n iterations, or n micro-steps, are foretold from their second round on. As long as it
 // comes true the place moves along, and nothing is searched.
@@ -83,6 +97,10 @@ std::uint32_t Cursor::predict(std::uint32_t ended) {
   history_.push_back(ended);
   const bool full = history_.size() > kHistory;
   if (full) history_.erase(history_.begin(), history_.begin() + kHistory / 2);
+  if (came_as_told(ended)) {
+    foretold_ = 0;
+    return coming_[came_];
+  }
   if (came_true && !full) return history_[++foretold_];
   foretold_ = 0;
   std::size_t longest = 0;

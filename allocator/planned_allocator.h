@@ -127,9 +127,9 @@ class PlannedAllocator {
   /// them are for the same iterations as the plans so far, what was seen of their order is kept. Errors: as
   /// add_plan.
   Status replace_plans(std::vector<Plan> plans);
-  /// The kinds of the latest iterations, by plan, oldest first: the plan that should follow is expected next.
-  /// Requires: no request was served yet.
-  void foresee(const std::vector<std::uint32_t>& history);
+  /// The kinds of the latest iterations, by plan, oldest first: the plan that should follow is expected next;
+  /// or those of `coming`, in this order, for as long as it comes true. Requires: no iteration has begun.
+  void foresee(const std::vector<std::uint32_t>& history, std::vector<std::uint32_t> coming = {});
   /// From now on a request without a place, or whose place is in use, gets room in the arena that nothing
   /// needs while it lives, by what the plan knows. Otherwise such requests are misses.
   void improvise(bool wanted);

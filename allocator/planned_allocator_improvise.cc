@@ -55,9 +55,10 @@ std::vector<StreamRange> PlannedAllocator::stream_ranges() const {
   return state_->regions.ranges();
 }
 
-void PlannedAllocator::foresee(const std::vector<std::uint32_t>& history) {
+void PlannedAllocator::foresee(const std::vector<std::uint32_t>& history, std::vector<std::uint32_t> coming) {
   const std::lock_guard guard(hot_.lock);
   state_->cursor.foresee(history);
+  state_->cursor.expect(std::move(coming));
   state_->follow_cursor();
 }
 

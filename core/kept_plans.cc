@@ -60,6 +60,9 @@ Status KeptPlans::validate() const {
       return Error{ErrorCode::kInvalidPlan, "a kept plan is for another kind of device than its context"};
     if (Status valid = plan.validate(); !valid) return valid;
   }
+  const auto is_wrong = [this](std::uint32_t kind) { return kind < opening || kind >= plans.size(); };
+  if (opening >= plans.size() || std::any_of(history.begin(), history.end(), is_wrong))
+    return Error{ErrorCode::kInvalidPlan, "the order of the kept plans names one that is not there"};
   return {};
 }
 
@@ -69,6 +72,12 @@ std::string kept_plans_prefix(const PlanContext& context) {
 
 std::string kept_plans_name(const PlanContext& context, std::uint64_t fingerprint) {
   return kept_plans_prefix(context) + hexadecimal(fingerprint) + std::string(kSuffix);
+}
+
+std::uint64_t hash_of_job(std::string_view command) {
+  Hash hash;
+  hash.add(command);
+  return hash.value();
 }
 
 bool is_kept_plans_name(std::string_view name) {

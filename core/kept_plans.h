@@ -3,8 +3,9 @@
 //
 // The plans of one file are those of all kinds of iterations of a job, placed together. They are of use only
 // to a job with the same context. A job finds its file by the file's name, which holds a hash of the context
-// and the plan's fingerprint; what the file says itself is compared all the same. Thread safety: values and
-// pure functions.
+// and the plan's fingerprint; what the file says itself is compared all the same. A file with an opening is
+// found by the job's command instead, before the job has allocated anything. Thread safety: values and pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,17 @@ struct PlanContext {
 
 struct KeptPlans {
   PlanContext context;
-  std::string job;          ///< for people, not compared
-  std::vector<Plan> plans;  ///< the first one is for the iteration that the file is named after
+  std::string job;  ///< for people, not compared
+  /// The first one is for the iteration that the file is named after; with an opening see JointPlan.
+  std::vector<Plan> plans;
+  std::uint32_t opening = 0;                  ///< as in JointPlan
+  std::vector<std::uint32_t> history;         ///< as in JointPlan
+  MarkSource marks = MarkSource::kOptimizer;  ///< what ended the opening's iterations
+  Bytes lower_bound{0};                       ///< with an opening, as in JointPlan
+  Bytes need{0};                              ///< what an earlier run needed without a plan; 0: not known
 
-  /// Checks each plan, that there is one, and that all are for the context's device. Error: kInvalidPlan.
+  /// Checks each plan, that there is one, and that all are for the context's device; that an opening is
+  /// followed by a plan, and that the history holds plans which are not of it. Error: kInvalidPlan.
   [[nodiscard]] Status validate() const;
   friend bool operator==(const KeptPlans&, const KeptPlans&) = default;
 };
@@ -47,6 +55,8 @@ struct KeptPlans {
 std::string kept_plans_prefix(const PlanContext& context);
 /// "cuda-<hash of the context>-<fingerprint>.stowplan".
 std::string kept_plans_name(const PlanContext& context, std::uint64_t fingerprint);
+/// What stands for the fingerprint in the name of a file with an opening: a hash of what the job is.
+std::uint64_t hash_of_job(std::string_view command);
 /// True for what kept_plans_name() may return. Other files in a folder are not ours to remove.
 bool is_kept_plans_name(std::string_view name);
 

@@ -23,9 +23,11 @@ struct PlanEntry {
   Offset spare =
       kUpstream;  ///< a second slot, for a buffer that overlaps its own successor in the next iteration
   bool crosses = false;  ///< it is alive when the iteration ends
-  /// The entry before which it is freed; the number of entries if it crosses, or if that is not known.
+  /// The entry before which it is freed; the number of entries if it crosses, or if that is not known. Of one
+  /// that crosses, kUnknownDeath: it lasts, and no other entry of any plan has a byte of its place.
   std::uint32_t death = kUnknownDeath;
   static constexpr std::uint32_t kUnknownDeath = ~std::uint32_t{0};
+  [[nodiscard]] bool lasts() const { return crosses && offset != kUpstream && death == kUnknownDeath; }
   friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
 };
 
@@ -61,6 +63,9 @@ struct JointPlan {
   std::vector<std::uint32_t> history;  ///< kinds of the latest iterations, oldest first: what may come next
   Bytes height{0};                     ///< of the highest plan
   Bytes lower_bound{0};  ///< live bytes at their most over all kinds and what they leave to each other
+  /// The first so many plans are for the iterations that a job begins with, in this order; they come once,
+  /// and `history` then holds those that followed. 0: the plans are for a job that is under way.
+  std::uint32_t opening = 0;
   friend bool operator==(const JointPlan&, const JointPlan&) = default;
 };
 

@@ -124,11 +124,13 @@ std::string device_text(const Json& device) {
       format("stowage on %s:%llu %s\n", device.value("device", std::string("?")).c_str(),
              device.value("device_index", 0ull), device.value("device_name", std::string()).c_str());
   text += row("state", state + (reason.empty() ? "" : " (" + reason + ")"));
-  const bool planned = device.value("switched_at_iteration", 0ull) != 0;
+  const bool from_start = device.value("planned_from_start", false);
+  const bool planned = from_start || device.value("switched_at_iteration", 0ull) != 0;
   std::string iterations = format("%llu", device.value("iterations", 0ull));
   if (planned)
-    iterations += format(", planned after %llu, %llu of %llu planned without a miss",
-                         device.value("switched_at_iteration", 0ull), device.value("clean_iterations", 0ull),
+    iterations += (from_start ? std::string(", planned from the first allocation on")
+                              : format(", planned after %llu", device.value("switched_at_iteration", 0ull))) +
+                  format(", %llu of %llu planned without a miss", device.value("clean_iterations", 0ull),
                          device.value("planned_iterations", 0ull));
   text += row("iterations", iterations) + memory_rows(device, planned);
   if (planned) text += plan_rows(device) + miss_row(device);

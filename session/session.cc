@@ -24,7 +24,7 @@ void Session::State::end_early_step() {
 }
 
 void Session::State::mark(MarkSource source) {
-  const SessionState now = state.load(std::memory_order_relaxed);
+  SessionState now = state.load(std::memory_order_relaxed);
   if (now == SessionState::kOff) {
     frees.complete();
     return arena.give_back();
@@ -33,6 +33,8 @@ void Session::State::mark(MarkSource source) {
   if (told == BestSource::Mark::kIgnored) return;
   if (told == BestSource::Mark::kBetter) {
     hot.watch_period.store(false, std::memory_order_relaxed);
+    if (opening.is_on()) leave_opening("iterations are marked in a better way");
+    now = state.load(std::memory_order_relaxed);
     if (now == SessionState::kPlanning || now == SessionState::kPlanned) return act_on(leave_plan());
     if (now == SessionState::kRecording && recording.marks() > 0)
       recording.forget();  // marks of different sources must not mix
@@ -46,7 +48,10 @@ void Session::State::mark(MarkSource source) {
     case SessionState::kPlanning:
       return planning_mark();
     case SessionState::kPlanned:
-      return act_on(planned.on_mark(source, planning.window_marks()));
+      if (opening.is_on()) return opening_mark(source);
+      act_on(planned.on_mark(source, planning.window_marks()));
+      if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) next_run.on_iteration();
+      return;
     case SessionState::kRescuing:
       return act_on(evictions.rescued_mark());
     case SessionState::kOff:
@@ -54,17 +59,15 @@ void Session::State::mark(MarkSource source) {
   }
 }
 
-void Session::State::start_recording() {
-  recording.start(info.device.kind == DeviceKind::kCuda && port.upstream_use().allocated == Bytes(0));
-}
+void Session::State::start_recording() { recording.start(port.upstream_use().allocated == Bytes(0)); }
 
 void Session::State::recording_mark(MarkSource source) {
   arena.give_back();
   if (!recording.on_mark(source)) return;
   room.try_all_again();
-  recording.note_before(facts);
+  recording.note_before(facts, left_opening && arena.exists() ? arena.committed_bytes() : Bytes(0));
   if (!budget.pending()) {
-    if (std::optional<JointPlan> kept = planning.find_kept()) return adopt(std::move(*kept));
+    if (std::optional<JointPlan> kept = planning.find_kept()) return adopt(std::move(*kept), true);
   }
   // If evicting iterations come in between, a third equal iteration, with ops, may never come.
   switch (recording.judge(/*ops_wanted=*/!evictions.saw_evictions())) {
@@ -87,7 +90,7 @@ void Session::State::planning_mark() {
   if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) plans.keep();
 }
 
-void Session::State::adopt(JointPlan made) {
+void Session::State::adopt(JointPlan made, bool records_on) {
   const Result<SessionVerdict> verdict = plan_switch.try_plans(made);
   if (!verdict.ok()) return fail(verdict.error());
   if (verdict->to != SessionState::kPlanned) {
@@ -95,9 +98,74 @@ void Session::State::adopt(JointPlan made) {
       planning.put_off(std::move(made));
     return act_on(*verdict);
   }
-  planned.begin(made);
+  planned.begin(made, records_on && recording.has_beginning());
   act_on(*verdict);
   planned.serve(made);
+}
+
+// ---- a job that begins planned
+
+// Not before, since a process may make none.
+void Session::State::begin_at_first_allocation() {
+  if (!may_begin_planned.exchange(false)) return;
+  conduct([this] { begin_planned(); });
+}
+
+// Nothing is lost where that fails.
+void Session::State::begin_planned() {
+  if (state.load(std::memory_order_relaxed) != SessionState::kRecording || !recording.has_beginning()) return;
+  std::optional<JointPlan> kept = planning.find_opening();
+  if (!kept) return;
+  const std::uint32_t iterations_of_it = kept->opening;
+  const Result<SessionVerdict> verdict = plan_switch.try_plans(*kept);
+  if (!verdict.ok() || verdict->to != SessionState::kPlanned) {
+    note(1, "the job does not begin planned: " + (verdict.ok() ? verdict->why : verdict.error().message));
+    guard.trust_plan(false);
+    plans.refuse_opening();
+    return facts.begin_planned(false, Bytes(0));
+  }
+  best_source.expect(planning.opening_marks());
+  hot.watch_period.store(false, std::memory_order_relaxed);
+  planned.begin(*kept, /*records_on=*/true);
+  iterations.count_first_peaks(true);
+  act_on(*verdict);
+  planned.serve(*kept);
+  opening.begin(iterations_of_it);
+}
+
+void Session::State::opening_mark(MarkSource source) {
+  if (!iterations.on_mark(source)) return;
+  const OpeningPhase::Verdict verdict = opening.on_iteration();
+  if (verdict == OpeningPhase::Verdict::kUnfit)
+    return leave_opening("the job does not begin as the run before");
+  if (verdict == OpeningPhase::Verdict::kGoOn) return;
+  opening.end();
+  if (opening.fits_roughly()) plans.renew_opening();
+  if (Status left = planned.leave_opening(plans.in_use()); !left) return act_on(leave_plan());
+}
+
+// What was recorded meanwhile is kept: it is as if there had been no plan.
+void Session::State::leave_opening(const std::string& why) {
+  note(1, why + ": its plans are left");
+  const Bytes held_so_far = arena.peak_bytes();
+  arena.pause();
+  arena.shut_out();
+  guard.trust_plan(false);
+  plans.refuse_opening();
+  facts.begin_planned(false, held_so_far);
+  left_opening = true;
+  enter(SessionState::kRecording, why);
+  recording.go_on(opening.ended());
+  arena.give_back();
+}
+
+// Before the first mark the allocations may have to show where iterations end.
+void Session::State::leave_opening_inside() {
+  if (!opening.is_on()) return;
+  leave_opening("the job does not begin as the run before");
+  if (opening.ended() != 0) return;
+  best_source = {};
+  hot.watch_period.store(true, std::memory_order_relaxed);
 }
 
 // ---- changes of state
@@ -109,6 +177,11 @@ void Session::State::act_on(const SessionVerdict& verdict) {
 }
 
 void Session::State::enter(SessionState to, const std::string& why) {
+  if (to != SessionState::kPlanned) {
+    opening.end();
+    next_run.cancel();
+    iterations.count_first_peaks(false);
+  }
   state.change(to, why);
   facts.note_phase(to_string(to));
 }

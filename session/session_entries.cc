@@ -18,6 +18,8 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
 [[gnu::noinline]] void* Session::try_allocate_watched(Bytes bytes, StreamId stream) {
   State& state = *state_;
   if (state.hot.watch_period.load(std::memory_order_relaxed)) watch_period(bytes, stream);
+  if (state.may_begin_planned.load(std::memory_order_relaxed)) [[unlikely]]
+    state.begin_at_first_allocation();
   if (state.hot.uses.any_in_arena()) state.frees.complete();  // as native does before every allocation
   allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire);
   allocator::PlannedAllocator* const settling = planned == nullptr ? state.arena.settling() : nullptr;
@@ -32,6 +34,8 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
   void* const address = settling != nullptr ? state.arena.allocate_settling(*settling, bytes, stream)
                         : state.hot.uses.upstream_owes() ? planned->allocate_as_planned(bytes, stream)
                                                          : planned->allocate(bytes, stream);
+  if (state.opening.is_on() && state.opening.leaves_at_request()) [[unlikely]]
+    state.conduct([&] { state.leave_opening_inside(); });
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.hot.recorder.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
@@ -130,7 +134,8 @@ void Session::finish_frees() {
 
 void Session::on_optimizer_begin() {
   state_->conduct([this] {
-    state_->early_steps.begin(state_->state.load(std::memory_order_relaxed), state_->recording.marks());
+    state_->early_steps.begin(state_->state.load(std::memory_order_relaxed), state_->recording.marks(),
+                              state_->plans.began_planned());
   });
 }
 

@@ -1,6 +1,10 @@
 // A session's beginning and end.
+#include <exception>
+#include <string>
+
 #include "session/registry.h"
 #include "session/session_state.h"
+#include "session/settings/notice.h"
 
 namespace stowage::session {
 
@@ -36,8 +40,20 @@ void Session::stop() {
 }
 
 void Session::stop_and_wait() {
+  state_->finish_next_run();
   stop();
   if (!hot_.forked.load(std::memory_order_relaxed)) state_->plans.end();
+}
+
+void Session::State::finish_next_run() noexcept try {
+  if (hot.forked.load(std::memory_order_relaxed)) return;
+  conductor.lock();
+  const bool planned_now = state.load() == SessionState::kPlanned;
+  if (planned_now && !opening.is_on()) next_run.finish();
+  conductor.unlock();
+} catch (const std::exception& error) {
+  conductor.unlock();
+  note(1, std::string("the next run will not begin planned: ") + error.what());
 }
 
 void Session::after_fork() noexcept {

@@ -12,6 +12,8 @@
 
 #include "session/arena/frees.h"
 #include "session/budget/peak_watch.h"
+#include "session/planned/next_run.h"
+#include "session/planned/opening_phase.h"
 #include "session/planned/planned_phase.h"
 #include "session/ranks/rank_sharing.h"
 #include "session/recording/best_source.h"
@@ -52,6 +54,8 @@ struct SessionParts {
   DeviceRoom room{port, arena, guard};
   PlanUnderBudget under_budget{budget, port, arena, facts};
   EarlySteps early_steps{port, arena};
+  OpeningPhase opening{settings, arena};
+  std::atomic<bool> may_begin_planned{true};  ///< until the first allocation
   std::atomic<std::uint32_t> polls{0};
   tracer::PeriodDetector periods;
   PeakWatch peaks;
@@ -69,6 +73,7 @@ struct SessionParts {
   Replanning replanning{settings, port, budget, arena, plans, recording, learner, guard, facts};
   ArenaExchange exchange{port, budget, arena, plans, guard, room};
   PlannedPhase planned{settings, arena, under_budget, worth, iterations, replanning, exchange};
+  NextRun next_run{settings, port, recording, plans, guard, arena, facts};
 };
 
 }  // namespace stowage::session

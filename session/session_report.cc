@@ -167,11 +167,13 @@ std::string Session::report_json() const {
   json["reason"] = facts.reason;
   json["iterations"] = facts.iterations;
   json["switched_at_iteration"] = facts.switched_at;
+  json["planned_from_start"] = facts.from_start;
   json["replans"] = facts.replans;
   json["dropped_events"] = facts.dropped_events;
   const UpstreamUse use = state.port.upstream_use();
   Bytes peak_before = facts.peak_live_before;
-  if (facts.switched_at == 0) peak_before = std::max({peak_before, use.allocated, use.peak_allocated});
+  if (facts.switched_at == 0 && !facts.from_start)
+    peak_before = std::max({peak_before, use.allocated, use.peak_allocated});
   const Bytes peak_after = peak_bytes();
   const Bytes peak = std::max(peak_before, peak_after);
   const Bytes reserved_before = std::max(facts.reserved_before, peak_before);

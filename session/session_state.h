@@ -22,6 +22,7 @@ struct Session::State : SessionParts {
   StateMachine<SessionState> state{"session", SessionState::kRecording, session_arcs()};
   ConductorLock conductor;
   bool warned = false;
+  bool left_opening = false;  ///< the arena may hold what the job made before it was recorded
 
   /// Runs `work` as the conductor; a failure turns the session off. Does nothing while another thread
   /// conducts, nor during a graph capture: nothing can be switched there, and a capture is no iteration of
@@ -41,10 +42,17 @@ struct Session::State : SessionParts {
   /// `patience` for another conducting thread.
   bool give_up_arena(std::chrono::milliseconds patience);
   void start_recording();
+  void begin_at_first_allocation();
+  void begin_planned();
+  void opening_mark(MarkSource source);
+  void leave_opening(const std::string& why);
+  void leave_opening_inside();
+  void finish_next_run() noexcept;
   void mark(MarkSource source);
   void recording_mark(MarkSource source);
   void planning_mark();
-  void adopt(JointPlan made);
+  /// `records_on`: what is recorded already is kept.
+  void adopt(JointPlan made, bool records_on = false);
   void end_early_step();
   void act_on(const SessionVerdict& verdict);
   /// The only way to another state, except stop(). Throws where docs/states.md has no arc.

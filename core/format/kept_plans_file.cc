@@ -20,6 +20,7 @@ std::uint64_t content_bound(const KeptPlans& kept) {
   std::uint64_t bytes = kTables + context.device_name.size() + context.torch_version.size() +
                         context.budget.size() + context.backend.size() + kept.job.size();
   for (const Plan& plan : kept.plans) bytes += format::plan_content_bound(plan);
+  bytes += kept.history.size() * sizeof(std::uint32_t);
   return bytes;
 }
 
@@ -39,7 +40,11 @@ void write_kept_plans(Builder& builder, const KeptPlans& kept) {
   std::vector<flatbuffers::Offset<format::PlanContent>> plans;
   plans.reserve(kept.plans.size());
   for (const Plan& plan : kept.plans) plans.push_back(format::write_plan_content(builder, plan));
-  const auto content = format::CreateKeptPlansContent(builder, context, job, builder.CreateVector(plans));
+  const auto all = builder.CreateVector(plans);
+  const auto history = builder.CreateVector(kept.history);
+  const auto content = format::CreateKeptPlansContent(builder, context, job, all, kept.opening, history,
+                                                      static_cast<std::uint8_t>(kept.marks),
+                                                      kept.lower_bound.value(), kept.need.value());
   format::FinishKeptPlansContentBuffer(builder, content);
 }
 
@@ -55,6 +60,20 @@ PlanContext read_context(const format::ContextContent& content, format::ColumnRe
   return context;
 }
 
+/// What comes when.
+void read_order(const format::KeptPlansContent& content, format::ColumnReader& reader, KeptPlans& kept) {
+  kept.opening = content.opening();
+  if (content.history() != nullptr) {
+    const std::size_t rows = format::row_count(content.history());
+    const auto history = reader.take(content.history(), rows);
+    for (std::size_t i = 0; i < rows && !reader.damaged(); ++i) kept.history.push_back(history[i]);
+  }
+  reader.require(content.marks() <= static_cast<std::uint8_t>(MarkSource::kUser));
+  kept.marks = MarkSource{content.marks()};
+  kept.lower_bound = Bytes(content.lower_bound());
+  kept.need = Bytes(content.need());
+}
+
 KeptPlans read_kept_plans(const format::KeptPlansContent& content, format::ColumnReader& reader) {
   KeptPlans kept;
   reader.require(content.context() != nullptr);
@@ -64,6 +83,7 @@ KeptPlans read_kept_plans(const format::KeptPlansContent& content, format::Colum
   reader.require(plans <= kMostKeptPlans);
   for (std::uint32_t i = 0; i < plans && !reader.damaged(); ++i)
     kept.plans.push_back(format::read_plan_content(*content.plans()->Get(i), reader));
+  read_order(content, reader, kept);
   return kept;
 }
 

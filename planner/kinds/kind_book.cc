@@ -7,6 +7,9 @@
 namespace stowage::planner {
 namespace {
 
+// Iterations' ends that what crosses one may live through, by a plan: that does not say how many.
+constexpr std::uint32_t kOutlivesPerhaps = 8;
+
 /// An iteration of a trace: its allocations, and ordinals for its ticks.
 struct Window {
   Tick begin{0};
@@ -169,11 +172,20 @@ void KindBook::adopt(const Plan& plan) {
     const PlanEntry& entry = plan.entries[k];
     const bool two = entry.spare != kUpstream;
     kind.allocations.push_back({entry.rounded, entry.stream, std::min(entry.death, length), entry.crosses,
-                                entry.offset != kUpstream, two ? 2u : 1u, entry.crosses ? 1u : 0u, false});
+                                entry.offset != kUpstream, two ? 2u : 1u,
+                                entry.crosses ? kOutlivesPerhaps : 0u, false});
     if (entry.crosses && !two) carried[{number, k}] = k;
   }
   kinds_.push_back(std::move(kind));
   numbers_.emplace(plan.fingerprint, number);
+}
+
+void KindBook::expect(const Plan& plan) {
+  if (knows(plan.fingerprint) || plan.entries.empty()) return;
+  numbers_.emplace(plan.fingerprint, static_cast<std::uint32_t>(kinds_.size()));
+  Kind& kind = kinds_.emplace_back();
+  kind.fingerprint = plan.fingerprint;
+  for (const PlanEntry& entry : plan.entries) kind.allocations.push_back({entry.rounded, entry.stream});
 }
 
 const Kind* KindBook::find(std::uint64_t fingerprint) const {

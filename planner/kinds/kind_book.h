@@ -33,6 +33,10 @@ class KindBook {
   /// crosses is taken to live until its successor is born. O(entries).
   void adopt(const Plan& plan);
 
+  /// Gives the kind that `plan` is for the next number, unless it is known; observe() is to show its
+  /// lifetimes.
+  void expect(const Plan& plan);
+
   [[nodiscard]] bool knows(std::uint64_t fingerprint) const { return numbers_.contains(fingerprint); }
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
   /// The kind of `fingerprint`, or null. Valid until the book learns more.

@@ -55,7 +55,7 @@ def _amount(value: float) -> str:
 
 
 def _row(process: str, device: dict[str, Any]) -> list[str]:
-    planned = device.get("switched_at_iteration", 0)
+    planned = "start" if device.get("planned_from_start") else device.get("switched_at_iteration", 0)
     clean = f"{device.get('clean_iterations', 0)}/{device.get('planned_iterations', 0)}" if planned else "-"
     return [process, f"{device['device']}:{device.get('device_index', 0)}", device["state"],
             str(device.get("iterations", 0)), str(planned or "-"), clean, _amount(device.get("peak_live_bytes", 0)),

@@ -95,6 +95,7 @@ nlohmann::json json_of(const CacheRow& row, std::int64_t now_ns) {
   json["budget"] = context.budget;
   json["world_size"] = context.world_size;
   json["backend"] = context.backend;
+  json["opening"] = row.kept->opening;
   for (const Plan& plan : row.kept->plans)
     json["plans"].push_back({{"fingerprint", hexadecimal(plan.fingerprint)},
                              {"entries", plan.entries.size()},

@@ -107,7 +107,14 @@ void SessionFacts::use_plans(const JointPlan& plans) {
   }
   facts_.plans_height = plans.height;
   facts_.plans_lower_bound = plans.lower_bound;
-  if (facts_.switched_at == 0) facts_.switched_at = facts_.iterations;
+  if (facts_.switched_at == 0 && !facts_.from_start) facts_.switched_at = facts_.iterations;
+}
+
+void SessionFacts::begin_planned(bool planned, Bytes need) {
+  const std::lock_guard lock(mutex_);
+  facts_.from_start = planned;
+  facts_.reserved_before = need;
+  if (!planned) clear_plans();
 }
 
 // Requires: the mutex is held.

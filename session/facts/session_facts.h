@@ -19,6 +19,7 @@ struct Facts {
   std::string reason;             ///< why the session is off, or holds a budget without a plan
   std::uint64_t iterations = 0;   ///< marks that counted
   std::uint64_t switched_at = 0;  ///< `iterations` at the first switch; 0: not yet
+  bool from_start = false;        ///< the first plans serve from the job's first allocation on
   std::uint64_t replans = 0;
   std::uint64_t dropped_events = 0;
   Bytes peak_live_before{0};
@@ -64,6 +65,10 @@ class SessionFacts {
   /// These plans are in use from now on, and no others.
   void use_plans(const JointPlan& plans);
   void forget_plans();
+  /// The plans in use serve from the first allocation on; an earlier run needed `need` without a plan. Or,
+  /// with false: they are left, and the job is recorded as if they had not been there; it has needed `need`
+  /// so far.
+  void begin_planned(bool planned, Bytes need);
   /// The session is in the state called `name` from now on; a state that it is in already changes nothing.
   void note_phase(const char* name);
   /// A copy of `trace` with the phases so far; the last one is that in which this is called.

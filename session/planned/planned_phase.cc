@@ -1,32 +1,52 @@
 #include "session/planned/planned_phase.h"
 
+#include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "session/settings/notice.h"
 
 namespace stowage::session {
 
-void PlannedPhase::begin(const JointPlan& plans) {
+void PlannedPhase::begin(const JointPlan& plans, bool records_on) {
   worth_.begin();
   exchange_.begin();
   replanning_.begin(plans);
-  restart();
+  restart(records_on);
   under_budget_.begin();
 }
 
 void PlannedPhase::serve(const JointPlan& plans) {
-  arena_.allocator().foresee(plans.history);
+  foresee(plans);
   arena_.resume();
   under_budget_.rest();
-  replanning_.ask_lower();
+  if (plans.opening == 0) replanning_.ask_lower();  // the run that left it has done so
   note(1, "planned: " + std::to_string(plans.plans.size()) + " kinds of iterations in an arena of " +
               std::to_string(plans.height.value()) + " bytes (lower bound " +
               std::to_string(plans.lower_bound.value()) + ", " + plans.plans.front().technique + ")");
 }
 
-void PlannedPhase::restart() {
-  replanning_.restart(/*others_evict=*/under_budget_.is_scheduled());
+// An opening's iterations come first, then those that came after it in the run that left it.
+void PlannedPhase::foresee(const JointPlan& plans) {
+  if (plans.opening == 0) return arena_.allocator().foresee(plans.history);
+  std::vector<std::uint32_t> coming(plans.opening);
+  std::iota(coming.begin(), coming.end(), 0);
+  coming.insert(coming.end(), plans.history.begin(), plans.history.end());
+  arena_.allocator().foresee(plans.history, std::move(coming));
+}
+
+Status PlannedPhase::leave_opening(const JointPlan& others) {
+  if (Status replaced = arena_.allocator().replace_plans(others.plans); !replaced) return replaced;
+  arena_.allocator().foresee(others.history, others.history);
+  arena_.watch_memory(arena_.lacks_memory());
+  replanning_.expect_lasting();
+  return {};
+}
+
+void PlannedPhase::restart(bool records_on) {
+  replanning_.restart(/*others_evict=*/under_budget_.is_scheduled(), records_on);
   worth_.restart();
   exchange_.restart();
   iterations_.restart();

@@ -32,16 +32,20 @@ class PlannedPhase {
         replanning_(replanning),
         exchange_(exchange) {}
 
-  /// The arena is ready for `plans`, the only ones in use.
-  void begin(const JointPlan& plans);
+  /// The arena is ready for `plans`, the only ones in use. `records_on`: what is recorded already is kept.
+  void begin(const JointPlan& plans, bool records_on = false);
   /// The arena hands out addresses from now on, and the planner looks for a lower placement.
   void serve(const JointPlan& plans);
+  /// The iterations of an opening are over: only `others` are served from now on, with the order in which
+  /// they came before. Error: the arena cannot serve them alone; it serves what it did.
+  Status leave_opening(const JointPlan& others);
   /// An iteration may have ended; the planned window has `window_marks` marks. kRecording: the job does not
   /// follow its plan; kRescuing: the arena does not fit into the budget; kOff: it is better off without one.
   SessionVerdict on_mark(MarkSource source, std::uint32_t window_marks);
 
  private:
-  void restart();
+  void restart(bool records_on = false);
+  void foresee(const JointPlan& plans);
   SessionVerdict on_iteration(const ServedIteration& ended);
   [[nodiscard]] bool diverged_for_long(const ServedIteration& ended);
 

@@ -11,6 +11,8 @@
 namespace stowage::session {
 namespace {
 
+// Of an earlier run's plans; that run knew more about lifetimes than this one does before.
+constexpr std::uint64_t kKnown = 16;
 constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may come on top
 constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
 constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height
@@ -31,14 +33,15 @@ Bytes Replanning::in_pages(Bytes height) const { return allocator::round_up_to(h
 
 void Replanning::begin(const JointPlan& first) {
   plans_.use(first);
-  facts_.use_plans(first);
+  facts_.use_plans(plans_.in_use());
   around_.clear();
 }
 
-void Replanning::restart(bool others_evict) {
+void Replanning::restart(bool others_evict, bool records_on) {
   outstayed_.restart();
+  iterations_ = 0;
   displaced_ = arena_.allocator().counts().displaced;
-  learner_.begin();
+  learner_.begin(records_on);
   if (others_evict || settings_.max_plans <= 1) learner_.close();
 }
 
@@ -50,9 +53,11 @@ void Replanning::ask_lower() {
 
 bool Replanning::on_iteration(bool missed, Bytes reserved) {
   bool changed = take(reserved, std::chrono::milliseconds(0));
+  ++iterations_;
   const bool further =
       learner_.on_iteration(missed, [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); });
-  const bool outstayed = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
+  const bool in_the_way = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
+  const bool outstayed = in_the_way && (!plans_.are_adopted() || iterations_ >= kKnown);
   // What is being made does not know a further kind: it is asked for again, with all that is known by now.
   if (further || (outstayed && !is_making())) changed |= ask(reserved);
   learner_.rest(missed, is_making());
@@ -68,6 +73,10 @@ std::vector<planner::Tenant> Replanning::tenants() const {
   std::vector<planner::Tenant> found;
   for (const allocator::ArenaBlock& block : arena_.allocator().active_blocks()) {
     if (block.waiting) continue;  // it is freed already
+    if (plans_.lasts(block.offset, block.rounded)) {
+      found.push_back({block.offset, block.rounded, block.stream});
+      continue;
+    }
     const std::uint32_t planned = plans_.outlives(block.offset, block.rounded);
     std::uint32_t most = planned != 0 ? std::min(planned, kOldest) : longest;
     if (block.rounded > little && learner_.is_unsettled()) most = std::max(most, kUnsettledAge);

@@ -48,7 +48,10 @@ class Replanning {
   void begin(const JointPlan& first);
   /// The arena or its plans have changed otherwise: starts learning again. Not if `others_evict`: iterations
   /// off the plan then depend on what rescue evicts.
-  void restart(bool others_evict);
+  /// `records_on`: what is recorded already is kept.
+  void restart(bool others_evict, bool records_on = false);
+  /// The plans in use leave what stays in the arena now where it is.
+  void expect_lasting() { around_ = tenants(); }
   /// Plans that may mend what is off the plan now are being made.
   [[nodiscard]] bool is_making() const { return plans_.makes_anew(); }
   /// Asks for lower plans than those in use, if they could save memory.
@@ -78,6 +81,7 @@ class Replanning {
   ReservedGuard& guard_;
   SessionFacts& facts_;
   OutstayedWatch outstayed_{kPatience};
+  std::uint64_t iterations_ = 0;         ///< since restart()
   std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
   std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
 };

@@ -40,7 +40,8 @@ std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
 ServedIteration ServedIterations::finish(const allocator::ServeCounts& counts) {
   const std::uint64_t made = requests(counts) - std::exchange(requests_before_, requests(counts));
   const std::uint64_t missed = counts.last_iteration_misses;
-  if (counts.iterations == 1) {  // until now upstream still held what the arena serves: no peaks of the job's
+  if (counts.iterations == 1 &&
+      !counts_first_peaks_) {  // until now upstream still held what the arena serves: no peaks of the job's
     arena_.allocator().reset_peak();
     guard_.reset_peak();
   }

@@ -33,6 +33,8 @@ class ServedIterations {
 
   /// Plans or their arena have changed: counts requests from now on. Requires: there is an arena.
   void restart();
+  /// Whether the peaks of the first iteration are the job's: nothing is left of a switch in it.
+  void count_first_peaks(bool counted) { counts_first_peaks_ = counted; }
   /// The iteration that ends at this mark, if one does. Also releases memory of former arenas. Requires:
   /// there is an arena.
   std::optional<ServedIteration> on_mark(MarkSource source);
@@ -44,6 +46,7 @@ class ServedIterations {
   ServedArena& arena_;
   Recording& recording_;
   ReservedGuard& guard_;
+  bool counts_first_peaks_ = false;
   std::uint64_t requests_before_ = 0;   ///< requests served when the last iteration ended
   std::uint64_t requests_at_mark_ = 0;  ///< and at the last mark
 };

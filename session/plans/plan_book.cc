@@ -7,8 +7,6 @@
 namespace stowage::session {
 namespace {
 
-constexpr double kGoodEnough = 0.001;  // of the lower bound: better ones are looked for while the plans serve
-
 /// The fingerprints of a steady window's iterations, and of those that the trace has twice.
 std::vector<std::uint64_t> repeated_in(const Trace& trace) {
   std::map<std::uint64_t, int> times;
@@ -23,11 +21,9 @@ std::vector<std::uint64_t> repeated_in(const Trace& trace) {
   return found;
 }
 
-planner::JointOptions around(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
-  planner::JointOptions options;
-  options.tenants = std::move(tenants);
-  options.claimed = std::move(claimed);
-  return options;
+bool is_of(const std::vector<Plan>& plans, std::uint64_t fingerprint) {
+  return std::any_of(plans.begin(), plans.end(),
+                     [&](const Plan& plan) { return plan.fingerprint == fingerprint; });
 }
 
 }  // namespace
@@ -35,48 +31,68 @@ planner::JointOptions around(std::vector<planner::Tenant> tenants, std::vector<S
 // ---- kinds of iterations
 
 Status PlanBook::learn(const Trace& trace, const planner::KindBook::Wanted& wanted) {
-  return kinds_.observe(trace,
-                        [&](std::uint64_t fingerprint) { return wanted(fingerprint) || plans(fingerprint); });
+  const auto known = [&](std::uint64_t fingerprint) { return wanted(fingerprint) || repeats(fingerprint); };
+  if (next_opening_) static_cast<void>(next_kinds_.observe(trace, known));
+  if (adopted_) learn_anew(trace);
+  Status learned = kinds_.observe(trace, known);
+  if (adopted_) note_passed_on();
+  return learned;
+}
+
+bool PlanBook::repeats(std::uint64_t fingerprint) const {
+  return kinds_.knows(fingerprint) || is_of(in_use_.plans, fingerprint);
 }
 
 bool PlanBook::plans(std::uint64_t fingerprint) const {
-  return kinds_.knows(fingerprint) ||
-         std::any_of(in_use_.plans.begin(), in_use_.plans.end(),
-                     [&](const Plan& plan) { return plan.fingerprint == fingerprint; });
+  return repeats(fingerprint) || is_of(opening_, fingerprint);
 }
 
 // ---- making
 
-Status PlanBook::submit(planner::JointOptions options, Making making) {
-  if (!source_) source_ = make_plan_source(settings_.fault, sharing_);
+planner::JointOptions PlanBook::options_for(double good_enough, std::vector<planner::Tenant> tenants,
+                                            std::vector<StreamRange> claimed) const {
+  planner::JointOptions options;
   options.device = info_.device.kind;
   options.work_limit = settings_.plan_work;
   options.time_limit_s = settings_.plan_seconds;
-  options.good_enough = making == Making::kLower ? 0 : kGoodEnough;
+  options.good_enough = good_enough;
+  options.tenants = std::move(tenants);
+  options.claimed = std::move(claimed);
+  return options;
+}
+
+Status PlanBook::submit(planner::JointOptions options, Making making) {
+  if (!source_) source_ = make_plan_source(settings_.fault, sharing_);
   if (making != Making::kFirst) options.in_use = in_use_.plans;
   Status submitted = source_->submit(kinds_.kinds(), std::move(options));
   if (submitted) making_ = making;
   return submitted;
 }
 
-Status PlanBook::make_first(const Trace& trace) {
+Status PlanBook::make_first(const Trace& trace, bool has_beginning) {
   kinds_ = {};
   in_use_ = {};
   found_by_.reset();
+  next_opening_.reset();
+  next_is_due_ = lacks_beginning_ = adopted_ = false;
+  opening_.clear();
+  lasting_.clear();
   const std::vector<std::uint64_t> repeated = repeated_in(trace);
   const auto wanted = [&](std::uint64_t fingerprint) {
     return std::find(repeated.begin(), repeated.end(), fingerprint) != repeated.end();
   };
   if (Status learned = kinds_.observe(trace, wanted); !learned) return learned;
-  return submit({}, Making::kFirst);
+  if (has_beginning) learn_beginning(trace);
+  return submit(options_for(kGoodEnough, {}), Making::kFirst);
 }
 
 Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
-  return submit(around(std::move(tenants), std::move(claimed)), Making::kAnew);
+  return submit(options_for(kGoodEnough, std::move(tenants), std::move(claimed)), Making::kAnew);
 }
 
 void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
-  if (source_) static_cast<void>(submit(around(std::move(tenants), std::move(claimed)), Making::kLower));
+  if (source_)
+    static_cast<void>(submit(options_for(0, std::move(tenants), std::move(claimed)), Making::kLower));
 }
 
 std::optional<Result<JointPlan>> PlanBook::poll(std::chrono::milliseconds wait) {
@@ -110,8 +126,13 @@ std::uint32_t PlanBook::outlives(Offset offset, Bytes rounded) const {
 }
 
 void PlanBook::use(JointPlan plans) {
+  if (plans.opening != 0) plans = take_opening(std::move(plans));
   in_use_ = std::move(plans);
   for (const Plan& plan : in_use_.plans) kinds_.adopt(plan);
+  note_passed_on();
+}
+
+void PlanBook::note_passed_on() {
   passed_on_.clear();
   for (const Plan& plan : in_use_.plans) {
     const planner::Kind* const kind = kinds_.find(plan.fingerprint);
@@ -136,6 +157,7 @@ std::optional<PlanBook::Kept> PlanBook::find_kept(const Trace& trace) {
     if (!window) return std::nullopt;
     if (std::optional<std::vector<Plan>> found = cache_.find(trace, *window)) {
       found_by_ = found->front().fingerprint;
+      lacks_beginning_ = adopted_ = true;
       return Kept{std::move(*found), *window, marks};
     }
   }
@@ -159,12 +181,17 @@ void PlanBook::keep() {
     found_by_ = in_use_.plans[last].fingerprint;
   }
   cache_.store(to_keep(), anew);
+  next_is_due_ = next_opening_.has_value();
+  if (began_planned() && !next_opening_ && !keep_opening()) renew_opening();
 }
 
 void PlanBook::forget_kept() {
   const std::vector<Plan> kept = to_keep();
   if (!kept.empty()) cache_.forget(kept.front());
   found_by_.reset();
+  cache_.forget_opening();
+  next_opening_.reset();
+  next_is_due_ = false;
 }
 
 }  // namespace stowage::session

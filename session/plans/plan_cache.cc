@@ -86,14 +86,25 @@ bool PlanCache::may_find() noexcept {
   return found;
 }
 
-Result<std::vector<Plan>> PlanCache::read(const PrivateFolder& folder, const std::string& name) const {
+Result<KeptPlans> PlanCache::read(const PrivateFolder& folder, const std::string& name) const {
   Result<std::vector<std::byte>> bytes = folder.read(name, format::Kind::kKeptPlans);
   if (!bytes.ok()) return bytes.error();
   Result<KeptPlans> kept = decode_kept_plans(*bytes);
   if (!kept.ok()) return kept.error();
   if (kept->context != context())
     return Error{ErrorCode::kForeignFile, "its plan was made under other conditions; remove the file"};
-  return std::move(kept->plans);
+  return kept;
+}
+
+void PlanCache::write(const PrivateFolder& folder, const std::string& name, const KeptPlans& kept) {
+  const Result<std::vector<std::byte>> bytes = encode_kept_plans(kept);
+  if (!bytes.ok()) return tell(bytes.error().message);
+  if (bytes->size() > settings_.plan_cache_bytes)
+    return tell("plans of " + std::to_string(bytes->size()) +
+                " bytes are not kept: STOWAGE_PLAN_CACHE_BYTES allows less");
+  if (const Status written = folder.write(name, *bytes); !written.ok())
+    return tell(settings_.plan_cache + "/" + name + " " + written.error().message);
+  limit_cache(folder, settings_.plan_cache_bytes, name);
 }
 
 std::optional<std::vector<Plan>> PlanCache::find(const Trace& trace, const Window& window) noexcept {
@@ -103,12 +114,12 @@ std::optional<std::vector<Plan>> PlanCache::find(const Trace& trace, const Windo
         const std::optional<PrivateFolder> folder = open();
         if (!folder) return;
         const std::string name = kept_plans_name(context(), window.fingerprint);
-        Result<std::vector<Plan>> kept = read(*folder, name);
-        if (kept.ok() && !is_for(kept->front(), trace, window))
+        Result<KeptPlans> kept = read(*folder, name);
+        if (kept.ok() && !is_for(kept->plans.front(), trace, window))
           kept = Error{ErrorCode::kForeignFile, "the plan is for another job; remove the file"};
         if (kept.ok()) {
           folder->touch(name);
-          found = std::move(*kept);
+          found = std::move(kept->plans);
         } else if (kept.error().code != ErrorCode::kNotFound) {
           tell(settings_.plan_cache + "/" + name + ": " + kept.error().message);
         }
@@ -125,14 +136,87 @@ void PlanCache::store(const std::vector<Plan>& plans, bool anew) noexcept {
         if (!folder.ok()) return tell(folder.error().message + "; plans are not kept");
         const std::string name = kept_plans_name(context(), plans.front().fingerprint);
         if (!anew && folder->has(name)) return;
-        const Result<std::vector<std::byte>> bytes = encode_kept_plans({context(), info_.job, plans});
-        if (!bytes.ok()) return tell(bytes.error().message);
-        if (bytes->size() > settings_.plan_cache_bytes)
-          return tell("plans of " + std::to_string(bytes->size()) +
-                      " bytes are not kept: STOWAGE_PLAN_CACHE_BYTES allows less");
-        if (const Status written = folder->write(name, *bytes); !written.ok())
-          return tell(settings_.plan_cache + "/" + name + " " + written.error().message);
-        limit_cache(*folder, settings_.plan_cache_bytes, name);
+        KeptPlans kept;
+        kept.context = context();
+        kept.job = info_.job;
+        kept.plans = plans;
+        write(*folder, name, kept);
+      },
+      [this](const char* what) { tell(what); });
+}
+
+// ---- openings
+
+bool PlanCache::keeps_openings() const {
+  return !settings_.plan_cache.empty() && !settings_.command.empty() && settings_.budget.text().empty() &&
+         settings_.trace.empty();
+}
+
+// Without ranks each device of a process is a job of its own.
+std::string PlanCache::opening_name(bool of_rank) const {
+  std::string job = settings_.command;
+  if (settings_.world_size <= 1) job += " on device " + std::to_string(info_.device.index);
+  if (of_rank) job += " as " + settings_.rank;
+  return kept_plans_name(context(), hash_of_job(job));
+}
+
+std::optional<KeptPlans> PlanCache::find_opening() noexcept {
+  std::optional<KeptPlans> found;
+  contained(
+      [&] {
+        if (!keeps_openings()) return;
+        const std::optional<PrivateFolder> folder = open();
+        if (!folder) return;
+        of_rank_ = !settings_.rank.empty() && folder->has(opening_name(true));
+        const std::string name = opening_name(of_rank_);
+        Result<KeptPlans> kept = read(*folder, name);
+        if (kept.ok() && kept->opening == 0)
+          kept = Error{ErrorCode::kForeignFile, "the plans are not for a job's beginning; remove the file"};
+        if (kept.ok()) {
+          folder->touch(name);
+          found = std::move(*kept);
+        } else if (kept.error().code != ErrorCode::kNotFound) {
+          tell(settings_.plan_cache + "/" + name + ": " + kept.error().message);
+        }
+      },
+      [this](const char* what) { tell(what); });
+  return found;
+}
+
+bool PlanCache::wants_opening(bool anew) noexcept {
+  bool wanted = false;
+  contained(
+      [&] {
+        if (!keeps_openings()) return;
+        const bool of_rank = of_rank_ || (refused_ && !settings_.rank.empty());
+        const std::optional<PrivateFolder> folder = open();
+        wanted = anew || refused_ || !folder || !folder->has(opening_name(of_rank));
+      },
+      [this](const char* what) { tell(what); });
+  return wanted;
+}
+
+void PlanCache::store_opening(KeptPlans kept, bool anew) noexcept {
+  if (!wants_opening(anew)) return;
+  contained(
+      [&] {
+        const Result<PrivateFolder> folder = PrivateFolder::make(settings_.plan_cache);
+        if (!folder.ok()) return tell(folder.error().message + "; plans are not kept");
+        of_rank_ = of_rank_ || (refused_ && !settings_.rank.empty());
+        refused_ = false;
+        kept.context = context();
+        kept.job = info_.job;
+        write(*folder, opening_name(of_rank_), kept);
+      },
+      [this](const char* what) { tell(what); });
+}
+
+void PlanCache::forget_opening() noexcept {
+  contained(
+      [&] {
+        if (!keeps_openings()) return;
+        if (const std::optional<PrivateFolder> folder = open())
+          static_cast<void>(folder->remove(opening_name(of_rank_)));
       },
       [this](const char* what) { tell(what); });
 }

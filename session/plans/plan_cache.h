@@ -8,6 +8,10 @@
 // After each write the files that were not used for longest are removed until the rest takes at most
 // STOWAGE_PLAN_CACHE_BYTES.
 //
+// A job with an opening (planner/kinds/opening.h) has a second file, found by what the job is
+// (Settings::command) before it has allocated anything. Ranks share it; one that it does not fit gets one of
+// its own. With a budget there is none: what is evicted depends on more than the plans.
+//
 // Nothing that fails here is the job's concern: the first failure is one warning where the user chose the
 // folder, else a note; the job goes on without kept plans. Thread safety: the conductor's. Files are replaced
 // in one step, so several processes may share a folder.
@@ -41,6 +45,17 @@ class PlanCache {
   /// usable one would have been used; unless it is of this job (`anew`), which knows better now. Requires:
   /// not empty.
   void store(const std::vector<Plan>& plans, bool anew) noexcept;
+  /// Plans that the job begins with, and what they depend on. Nothing if there are none that can be used.
+  std::optional<KeptPlans> find_opening() noexcept;
+  /// What find_opening() returned does not fit this process: store_opening() replaces it.
+  void refuse_opening() { refused_ = true; }
+  /// False if store_opening() would do nothing.
+  [[nodiscard]] bool wants_opening(bool anew) noexcept;
+  /// Keeps plans with an opening; the context and the job's name are filled in. As store(), a file that
+  /// exists stays, unless `anew`.
+  void store_opening(KeptPlans kept, bool anew) noexcept;
+  /// Removes what the next run would begin with.
+  void forget_opening() noexcept;
   /// Removes what store() kept for the iterations of `plan`, which turned out not to be worth following.
   void forget(const Plan& plan) noexcept;
 
@@ -48,13 +63,17 @@ class PlanCache {
   [[nodiscard]] PlanContext context() const;
   /// The folder; nothing if plans are not kept, or if it cannot be used, which is told.
   std::optional<format::PrivateFolder> open();
-  [[nodiscard]] Result<std::vector<Plan>> read(const format::PrivateFolder& folder,
-                                               const std::string& name) const;
+  [[nodiscard]] Result<KeptPlans> read(const format::PrivateFolder& folder, const std::string& name) const;
+  void write(const format::PrivateFolder& folder, const std::string& name, const KeptPlans& kept);
+  [[nodiscard]] bool keeps_openings() const;
+  [[nodiscard]] std::string opening_name(bool of_rank) const;
   void tell(const std::string& what) noexcept;
 
   const Settings& settings_;
   const TraceInfo& info_;
   bool told_ = false;
+  bool of_rank_ = false;  ///< the opening is, or will be, this rank's own
+  bool refused_ = false;  ///< refuse_opening() was called
 };
 
 }  // namespace stowage::session

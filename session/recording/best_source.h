@@ -24,6 +24,8 @@ class BestSource {
     best_ = rank;
     return Mark::kBetter;
   }
+  /// Marks of `source` are known to come.
+  void expect(MarkSource source) { best_ = rank_of(source); }
 
  private:
   static int rank_of(MarkSource source) {

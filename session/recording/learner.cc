@@ -16,8 +16,9 @@ constexpr std::uint32_t kTimesSeen = 2;
 
 }  // namespace
 
-void Learner::begin() {
-  recording_.start(/*device_is_empty=*/false);
+void Learner::begin(bool goes_on) {
+  if (!goes_on || !recording_.is_on()) recording_.start(/*device_is_empty=*/false);
+  recording_.stop_ops();
   closed_ = false;
   iteration_ = last_missed_ = unplanned_ = written_ = 0;
   left_ = kLeastLearning;

@@ -20,8 +20,9 @@ class Learner {
  public:
   explicit Learner(Recording& recording) : recording_(recording) {}
 
-  /// Plans are followed from now on: records each iteration for a while.
-  void begin();
+  /// Plans are followed from now on: records each iteration for a while. `goes_on`: what is recorded already
+  /// is kept.
+  void begin(bool goes_on = false);
   /// No further kinds are learned, until begin().
   void close() { closed_ = true; }
   /// An iteration ended. `missed`: it had requests off the plan; `planned`: whether iterations of a

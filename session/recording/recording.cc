@@ -25,7 +25,10 @@ void Recording::start(bool device_is_empty) {
   tracer::RecorderOptions options;
   options.max_period_marks = kMaxPeriodMarks;
   options.max_events = settings_.record_events;
-  options.from_first_allocation = recorders_.empty() && device_is_empty;
+  // Only a device's allocator is modelled on a trace.
+  options.from_first_allocation =
+      recorders_.empty() && device_is_empty && info_.device.kind == DeviceKind::kCuda;
+  begins_with_job_ = recorders_.empty() && device_is_empty;
   if (!recorders_.empty()) recorder().clear();
   recorders_.push_back(std::make_shared<tracer::Recorder>(info_, options));
   marks_ = 0;

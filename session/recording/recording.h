@@ -39,6 +39,10 @@ class Recording {
   void stop_ops();
   /// Discards what was recorded.
   void forget();
+  /// What is recorded now began with the job's first allocation, and all of it is kept.
+  [[nodiscard]] bool has_beginning() const { return begins_with_job_ && recorder().is_whole(); }
+  /// What was recorded so far, with `marks` marks, is a recording's beginning.
+  void go_on(std::uint64_t marks) { marks_ = marks; }
 
   /// An iteration ended. False: nothing was allocated in it, and the mark does not count.
   bool on_mark(MarkSource source);
@@ -50,9 +54,12 @@ class Recording {
   };
   /// Call once after each mark that counts. `ops_wanted`: record ops, if the settings want them too.
   Verdict judge(bool ops_wanted);
-  /// Notes in `facts` what upstream holds while no plan is followed.
-  void note_before(SessionFacts& facts) const {
-    facts.note_before(port_.upstream_use(), recorder().dropped());
+  /// Notes in `facts` what upstream holds while no plan is followed; and `elsewhere` what it would hold.
+  void note_before(SessionFacts& facts, Bytes elsewhere = Bytes(0)) const {
+    UpstreamUse use = port_.upstream_use();
+    for (Bytes* bytes : {&use.allocated, &use.reserved, &use.peak_allocated, &use.peak_reserved})
+      *bytes += elsewhere;
+    facts.note_before(use, recorder().dropped());
   }
   /// Stops recording ops, completes their durations, and returns all that was recorded.
   Trace finish();
@@ -75,6 +82,7 @@ class Recording {
   const Settings& settings_;
   std::vector<std::shared_ptr<tracer::Recorder>> recorders_;  ///< the last one is in use; others are empty
   bool ops_observed_ = false;
+  bool begins_with_job_ = false;
   std::uint64_t marks_ = 0;
   std::uint64_t unlike_marks_ = 0;         ///< since the job last repeated itself
   std::uint64_t marks_with_ops_ = 0;       ///< since they are observed

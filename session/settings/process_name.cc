@@ -12,6 +12,7 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -105,6 +106,32 @@ std::string path_for(const std::string& path, const std::string& name) {
   const std::string suffix = changed.extension().string();
   changed.replace_filename(changed.stem().string() + "." + name + suffix);
   return changed.string();
+}
+
+std::string command_of(const std::string& program, const std::vector<std::string>& arguments) {
+  const bool is_python = fs::path(program).filename().string().starts_with("python");
+  std::string command = program;
+  bool found = false;
+  for (const std::string& argument : arguments) {
+    if (argument == "--multiprocessing-fork") return "";
+    std::error_code failed;
+    const bool is_script = !found && fs::is_regular_file(argument, failed);
+    command += '\0' + (is_script ? fs::weakly_canonical(argument, failed).string() : argument);
+    found = found || is_script;
+  }
+  const bool says_nothing = arguments.empty() || arguments.front() == "-" || arguments.front() == "-i";
+  return is_python && says_nothing ? "" : command;
+}
+
+std::string process_command() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  std::error_code failed;
+  const std::string program = fs::read_symlink("/proc/self/exe", failed).string();
+  if (arguments.empty() || failed) return "";
+  arguments.erase(arguments.begin());
+  return command_of(program, arguments);
 }
 
 std::int64_t now_ns() {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
 #include "session/settings/environment.h"
@@ -26,6 +27,14 @@ void set_process_name(const std::string& name);
 
 /// `path` with the name before its suffix: "a/report.json" and "rank3" give "a/report.rank3.json".
 std::string path_for(const std::string& path, const std::string& name);
+
+/// What stays the same from one run of a job to the next, and differs between jobs: this process's command
+/// line, with the program and the script that it names (the first argument that is a file) as absolute paths.
+/// "" where that says nothing about the job: a child that multiprocessing spawned, or Python without a
+/// script.
+std::string process_command();
+/// The same for the `arguments` of `program`, in the present folder.
+std::string command_of(const std::string& program, const std::vector<std::string>& arguments);
 
 /// Nanoseconds of the clock by which files are dated.
 std::int64_t now_ns();

@@ -144,6 +144,7 @@ Result<Settings> parse_settings(const std::vector<std::pair<std::string, std::st
       users_plan_folder(value_of(environment, "XDG_CACHE_HOME"), value_of(environment, "HOME"));
   settings.plan_cache = settings.users_plan_cache;
   settings.world_size = world_size(environment);
+  settings.rank = rank_name(environment);
   for (const auto& [name, value] : environment) {
     if (name == "STOWAGE" && value.empty()) continue;  // `STOWAGE= python …` is the shell's way to say unset
     const Entry* entry = find(name, &Entry::variable);
@@ -155,7 +156,9 @@ Result<Settings> parse_settings(const std::vector<std::pair<std::string, std::st
 }
 
 Result<Settings> read_settings(std::string_view overrides) {
-  return parse_settings(process_environment(), overrides);
+  Result<Settings> settings = parse_settings(process_environment(), overrides);
+  if (settings.ok()) settings->command = process_command();
+  return settings;
 }
 
 std::vector<SettingRow> list_settings(const Settings& settings) {

@@ -60,6 +60,8 @@ struct Settings {
   Fault fault = Fault::kNone;    ///< STOWAGE_FAULT: for tests
   std::string wrong_recipe;      ///< the op of STOWAGE_FAULT=recipe:OP
   std::uint64_t world_size = 1;  ///< processes of the job, as its launcher says
+  std::string rank;              ///< rank_name() of the environment
+  std::string command;           ///< what the next run of the job is known by; "": it is not
 };
 
 /// Settings from the environment `environment` (pairs of name and value; of names that are not ours only

@@ -8,11 +8,11 @@ constexpr std::uint64_t kMostParted = 32;  // it may synchronise: of hundreds of
 
 }  // namespace
 
-void EarlySteps::begin(SessionState now, std::uint64_t marks) {
+void EarlySteps::begin(SessionState now, std::uint64_t marks, bool planned) {
   const bool first_steps = ++steps_ <= kStepsWithNewState;
   const bool early = now == SessionState::kRecording ? first_steps || marks < kStepsWithNewState
                                                      : first_steps && now == SessionState::kPlanned;
-  if (!early) return;
+  if (!early || planned) return;
   arena_.pause();
   part_state(/*begins=*/true);
   inside_.store(true, std::memory_order_release);

@@ -20,8 +20,8 @@ class EarlySteps {
   EarlySteps(DevicePort& port, ServedArena& arena) : port_(port), arena_(arena) {}
 
   /// A step begins in state `now`, after `marks` marks of the present recording. An early one is not served
-  /// from the arena.
-  void begin(SessionState now, std::uint64_t marks);
+  /// from the arena; none is early if its state is `planned`, too.
+  void begin(SessionState now, std::uint64_t marks, bool planned = false);
   /// The step ends, if one began. True: it was an early one.
   bool end();
   /// An early step runs now.

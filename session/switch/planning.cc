@@ -20,11 +20,27 @@ std::optional<JointPlan> Planning::find_kept() {
   note_peak_before(trace, kept->window.begin, kept->window.end);
   window_marks_ = kept->marks;
   guard_.trust_plan(true);
-  JointPlan plans{std::move(kept->plans), {0}, {}, {}};
+  JointPlan plans{std::move(kept->plans), {0}, {}, {}, 0};
   for (const Plan& plan : plans.plans) {
     plans.height = std::max(plans.height, plan.height);
     plans.lower_bound = std::max(plans.lower_bound, plan.lower_bound);
   }
+  return plans;
+}
+
+std::optional<JointPlan> Planning::find_opening() {
+  std::optional<KeptPlans> kept = plans_.find_opening();
+  if (!kept) return std::nullopt;
+  window_marks_ = 1;
+  opening_marks_ = kept->marks;
+  guard_.trust_plan(kept->need.value() == 0);
+  facts_.begin_planned(true, kept->need);
+  JointPlan plans;
+  plans.plans = std::move(kept->plans);
+  plans.history = std::move(kept->history);
+  plans.opening = kept->opening;
+  for (const Plan& plan : plans.plans) plans.height = std::max(plans.height, plan.height);
+  plans.lower_bound = std::min(kept->lower_bound, plans.height);
   return plans;
 }
 
@@ -48,7 +64,7 @@ void Planning::begin() {
 Status Planning::ask() {
   const std::shared_ptr<const Trace> trace = facts_.trace();
   note(1, "planning " + std::to_string(trace->buffers.size()) + " allocations in the background");
-  return plans_.make_first(*trace);
+  return plans_.make_first(*trace, recording_.has_beginning());
 }
 
 Result<std::optional<JointPlan>> Planning::on_mark() {

@@ -34,6 +34,10 @@ class Planning {
 
   /// The plan that an earlier run made for the last iteration that was recorded.
   std::optional<JointPlan> find_kept();
+  /// The plans that an earlier run made for the job's beginning, and for what follows.
+  std::optional<JointPlan> find_opening();
+  /// What marks the iterations of an opening that was found.
+  [[nodiscard]] MarkSource opening_marks() const { return opening_marks_; }
   /// The last iterations that were recorded agree: recording is finished, and a plan is wanted for them.
   void begin();
   /// Starts making it in the background. Error: no thread could be started. Requires: begin().
@@ -56,6 +60,7 @@ class Planning {
   SessionFacts& facts_;
   std::uint32_t window_marks_ = 1;
   std::uint64_t marks_since_window_ = 0;
+  MarkSource opening_marks_ = MarkSource::kOptimizer;
   std::optional<JointPlan> put_off_;  ///< ready, but a graph capture prevented mapping its arena
 };
 

@@ -51,6 +51,26 @@ TEST(KeptPlans, SeveralPlansAreKeptTogether) {
   EXPECT_EQ(encode_kept_plans(kept).error().code, ErrorCode::kInvalidPlan);
 }
 
+TEST(KeptPlans, AnOpeningIsKeptWithTheOrderOfWhatFollows) {
+  KeptPlans kept = some_kept();
+  for (std::uint64_t seed = 2; seed < 5; ++seed) kept.plans.push_back(plan_for(DeviceKind::kCuda, seed));
+  kept.opening = 2;
+  kept.history = {2, 3, 3, 2};
+  kept.marks = MarkSource::kUser;
+  kept.lower_bound = Bytes(4096);
+  kept.need = Bytes(8192);
+  const auto read = decode_kept_plans(bytes_of(kept));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, kept);
+  for (const std::uint32_t wrong : {1u, 4u}) {
+    kept.history.back() = wrong;
+    EXPECT_EQ(encode_kept_plans(kept).error().code, ErrorCode::kInvalidPlan) << wrong;
+  }
+  kept.history.clear();
+  kept.opening = 4;
+  EXPECT_EQ(encode_kept_plans(kept).error().code, ErrorCode::kInvalidPlan) << "nothing follows";
+}
+
 TEST(KeptPlans, NoPlanAndPlansOfAnotherDeviceAreRefused) {
   KeptPlans kept = some_kept();
   kept.plans = {plan_for(DeviceKind::kCpu)};

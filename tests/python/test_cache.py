@@ -31,16 +31,23 @@ def cache(caches: pathlib.Path, *arguments: str, **settings: str) -> subprocess.
     return stowage("cache", *arguments, XDG_CACHE_HOME=str(caches), **{"STOWAGE_PLAN_CACHE": ""} | settings)
 
 
+def listed(caches: pathlib.Path) -> list[dict]:
+    return json.loads(cache(caches, "list", "--json").stdout)["files"]
+
+
 def kept(caches: pathlib.Path) -> list[pathlib.Path]:
     return sorted((caches / "stowage" / "plans").iterdir())
 
 
 @pytest.fixture(scope="module")
 def caches(tmp_path_factory):
-    """A cache folder in which one job has kept its plan."""
+    """A cache folder in which one job has kept its plans, without those of its beginning."""
     folder = tmp_path_factory.mktemp("caches")
     train(folder, STOWAGE_JOB="small job")
-    assert len(kept(folder)) == 1
+    found_by_an_iteration, = (file["file"] for file in listed(folder) if not file["opening"])
+    for path in kept(folder):
+        if path.name != found_by_an_iteration:
+            path.unlink()
     return folder
 
 
@@ -57,17 +64,45 @@ def filled(caches, tmp_path):
     return tmp_path
 
 
-def test_a_second_run_switches_earlier_with_the_same_bits(tmp_path):
+def test_a_second_run_is_planned_from_its_first_allocation_with_the_same_bits(tmp_path):
     plain = digest(python(JOB, warm=False))
     runs = [train(tmp_path) for _ in range(2)]
     assert [digest(done) for done in runs] == [plain, plain]
     assert [done.stderr for done in runs] == ["", ""]
     first, second = map(report_of, runs)
     assert first["state"] == second["state"] == "planned"
-    assert 0 < second["switched_at_iteration"] < first["switched_at_iteration"]
+    assert not first["planned_from_start"] and 0 < first["switched_at_iteration"]
+    assert second["planned_from_start"] and second["switched_at_iteration"] == 0
+    assert second["clean_iterations"] == second["planned_iterations"] == second["iterations"] == 12
     assert second["plans"][0]["fingerprint"] == first["plans"][0]["fingerprint"]
-    file, = kept(tmp_path)
+    assert second["upstream_allocated_bytes"] == 0 < first["upstream_allocated_bytes"]
+    assert sorted(file["opening"] for file in listed(tmp_path)) == [0, 1]
+    for file in kept(tmp_path):
+        check_private(file)
+
+
+def check_private(file: pathlib.Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_another_command_uses_the_plans_after_an_iteration_and_then_begins_planned_too(tmp_path):
+    first, other, again = (report_of(train(tmp_path, TRAIN + more)) for more in ("", " # other", " # other"))
+    assert 0 < other["switched_at_iteration"] < first["switched_at_iteration"]
+    assert again["planned_from_start"] and again["clean_iterations"] == again["iterations"]
+
+
+def test_a_script_that_begins_otherwise_is_recorded_as_if_no_run_had_been_before(tmp_path):
+    script = tmp_path / "train.py"
+    def run() -> dict:
+        return report_of(train(tmp_path, f"exec(open({str(script)!r}).read())"))
+    script.write_text(TRAIN)
+    first, second = run(), run()
+    assert second["planned_from_start"]
+    script.write_text(TRAIN.replace("(32, 64)", "(40, 80)").replace("(64, 32)", "(80, 40)").replace("(16, 32)", "(24, 40)"))
+    changed, after = run(), run()
+    assert changed["state"] == "planned" and not changed["planned_from_start"] and changed["replans"] == 0
+    assert changed["switched_at_iteration"] == first["switched_at_iteration"]
+    assert after["planned_from_start"] and after["clean_iterations"] == after["iterations"]
 
 
 @pytest.mark.parametrize("settings", [{"WORLD_SIZE": "2", "RANK": "0"}, {"STOWAGE_BUDGET": "80GiB"},

@@ -1,9 +1,12 @@
 // Random jobs that are automata of kinds of iterations, on whole sessions: blocks never overlap, and plans
 // are followed once each kind was learned, with kept tensors and exceptions.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "session/session.h"
 #include "tests/planner/kinds/automata.h"
@@ -18,16 +21,19 @@ using planner::Step;
 /// Runs the steps of a job, and checks each address by an account of its own.
 class AutomatonJob {
  public:
-  AutomatonJob() {
+  /// `lasting`: blocks of as many sizes that are made first and stay; `seed` makes the sizes.
+  explicit AutomatonJob(Settings settings = {}, int lasting = 0, std::uint32_t seed = 0) {
     port_.caches = true;
     port_.on_touch = true;  // the arena has its memory from the beginning
-    Settings settings;
     settings.plan_wait_ms = 60'000;
     settings.plan_work = 2'000'000;
     settings.max_plans = 16;
     session_ = std::make_unique<Session>(port_, no_torch(), settings, nullptr);
     job_ = std::make_unique<FakeJob>(port_, *session_);
     job_->free(job_->allocate(64 << 20));  // small jobs are all rounding: memory is no reason to leave a plan
+    std::minstd_rand random(seed + 1);
+    for (int i = 0; i < lasting; ++i)
+      allocate({Step::What::kAllocate, kLasting + static_cast<std::uint32_t>(i), 512 * (1 + random() % 64)});
   }
   ~AutomatonJob() {
     for (const auto& [begin, block] : live_) job_->free(reinterpret_cast<void*>(begin));
@@ -55,8 +61,12 @@ class AutomatonJob {
   [[nodiscard]] SessionState state() const { return session_->state(); }
   [[nodiscard]] nlohmann::json report() const { return nlohmann::json::parse(session_->report_json()); }
 
+  [[nodiscard]] std::uint64_t requests() const { return requests_; }
+
  private:
+  static constexpr std::uint32_t kLasting = 1u << 31u;
   void allocate(const Step& step) {
+    ++requests_;
     void* const address = job_->allocate(step.bytes);
     const auto begin = reinterpret_cast<std::uintptr_t>(address);
     const auto above = live_.lower_bound(begin);
@@ -85,6 +95,7 @@ class AutomatonJob {
   int off_ = 0, longest_off_ = 0;
   std::map<std::uintptr_t, std::uintptr_t> live_;  ///< by begin
   std::map<std::uint32_t, std::uintptr_t> address_;
+  std::uint64_t requests_ = 0;
   bool overlapped_ = false;
 };
 
@@ -152,6 +163,41 @@ TEST(SessionAutomata, AndAfterExceptions) {
   options.most_allocations = 30;
   options.exceptions = 4;
   expect_followed(follow_all(250, options), 250, 0.85, 0.03, 0.9);
+}
+
+// The same command runs a job, the same again, another one, and that again.
+TEST(SessionAutomata, SecondRunsNeverOverlapAndFollowTheirPlansFromTheStart) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("stowage-automata-" + std::to_string(getpid()));
+  AutomatonOptions options;
+  options.iterations = 60;
+  options.most_allocations = 30;
+  int began = 0;
+  std::uint64_t hits = 0, missed = 0, requests = 0;
+  for (std::uint32_t seed = 0; seed < 80; ++seed) {
+    std::filesystem::remove_all(folder);
+    Settings settings;
+    settings.plan_cache = folder.string();
+    settings.command = "train.py";
+    for (const std::uint32_t job_seed : {seed, seed, seed + 1000, seed + 1000}) {
+      AutomatonJob job(settings, 40, job_seed);
+      job.run(planner::run_automaton(job_seed, options));
+      EXPECT_FALSE(job.overlapped()) << "seed " << job_seed;
+      const nlohmann::json report = job.report();
+      if (!report.at("planned_from_start").get<bool>()) continue;
+      ++began;
+      hits += report.at("hits").get<std::uint64_t>() + report.at("improvised").get<std::uint64_t>();
+      requests += job.requests();
+      for (const auto& [reason, count] : report.at("misses").items()) missed += count.get<std::uint64_t>();
+    }
+  }
+  std::filesystem::remove_all(folder);
+  EXPECT_GE(began, 80 * 2 * 8 / 10);
+  EXPECT_GE(static_cast<double>(hits), 0.9 * static_cast<double>(requests))
+      << "others are upstream's by plan";
+  EXPECT_LE(static_cast<double>(missed), 0.02 * static_cast<double>(requests));
+  testing::Test::RecordProperty("hits", std::to_string(hits) + " of " + std::to_string(requests));
+  testing::Test::RecordProperty("missed", std::to_string(missed) + " of " + std::to_string(requests));
 }
 
 }  // namespace

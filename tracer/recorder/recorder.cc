@@ -177,6 +177,11 @@ void Recorder::clear() {
   state.marks.forget_before(state.current.first_mark);
 }
 
+bool Recorder::is_whole() const {
+  const Lock lock(state_->mutex);
+  return !state_->forgot && state_->dropped == 0;
+}
+
 std::uint64_t Recorder::dropped() const {
   const Lock lock(state_->mutex);
   return state_->dropped;

@@ -107,6 +107,8 @@ class Recorder {
   [[nodiscard]] Trace snapshot(Extent extent = Extent::kSteady) const;
   /// Forgets everything but the buffers that are alive.
   void clear();
+  /// Everything since the beginning is kept.
+  [[nodiscard]] bool is_whole() const;
   /// Events lost since the beginning. A snapshot counts only those of the windows it holds.
   [[nodiscard]] std::uint64_t dropped() const;
   /// Rounded bytes of the buffers that were seen allocated and are not free yet.

@@ -99,7 +99,7 @@ TEST_F(PlanBookTest, KnowsWhatIterationsPassOn) {
                   {Bytes(512), StreamId(0), Offset(2048), kUpstream, /*crosses=*/false}};
   book.use(joint_of({plan}));
   EXPECT_EQ(book.crossing_offsets(), std::vector<std::uint64_t>{0});
-  EXPECT_EQ(book.outlives(Offset(0), Bytes(1024)), 1u);
+  EXPECT_EQ(book.outlives(Offset(0), Bytes(1024)), 8u) << "a plan does not say how long";
   EXPECT_EQ(book.outlives(Offset(0), Bytes(512)), 0u) << "another size";
   EXPECT_EQ(book.outlives(Offset(2048), Bytes(512)), 0u);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "session/settings/environment.h"
@@ -131,6 +132,27 @@ TEST(ProcessName, IsEmptyWithoutAnotherRank) {
   EXPECT_EQ(rank_name({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), "");
   EXPECT_EQ(rank_name({{"RANK", "0"}}), "");
   EXPECT_EQ(rank_name({{"RANK", "../x"}, {"WORLD_SIZE", "2"}}), "");
+}
+
+TEST(ProcessCommand, NamesTheScriptByItsPathAndIsTheSameInEachFolder) {
+  const auto script = std::filesystem::temp_directory_path() / ("train" + std::to_string(getpid()) + ".py");
+  std::ofstream(script.string()) << "pass";
+  const std::string absolute = command_of("/usr/bin/python3.11", {script.string(), "--lr", "1"});
+  EXPECT_EQ(command_of("/usr/bin/python3.11", {std::filesystem::relative(script).string(), "--lr", "1"}),
+            absolute);
+  EXPECT_NE(command_of("/usr/bin/python3.11", {script.string(), "--lr", "2"}), absolute);
+  EXPECT_NE(command_of("/usr/bin/python3.11", {script.string(), "--lr1"}),
+            command_of("/usr/bin/python3.11", {script.string() + "--lr1"}));
+  std::filesystem::remove(script);
+}
+
+TEST(ProcessCommand, IsEmptyWhereItSaysNothingAboutTheJob) {
+  EXPECT_EQ(command_of("/usr/bin/python3", {}), "");
+  EXPECT_EQ(command_of("/usr/bin/python3", {"-"}), "");
+  EXPECT_EQ(command_of("/usr/bin/python3", {"-c", "from multiprocessing.spawn …", "--multiprocessing-fork"}),
+            "");
+  EXPECT_EQ(command_of("/opt/trainer", {}), "/opt/trainer");
+  EXPECT_NE(process_command(), "");
 }
 
 TEST(ProcessName, GoesBeforeTheSuffixOfAPath) {

@@ -1,0 +1,64 @@
+#include "session/planned/opening_phase.h"
+
+namespace stowage::session {
+namespace {
+
+constexpr double kMostInside = 0.5;  // of an iteration's requests, while it runs
+constexpr double kFew = 0.01;        // of all requests
+
+}  // namespace
+
+void OpeningPhase::begin(std::uint32_t iterations) {
+  iterations_ = iterations;
+  ended_ = 0;
+  sum_ = {};
+  serving_.store(&arena_.allocator(), std::memory_order_release);
+  begin_iteration();
+  on_.store(true, std::memory_order_release);
+}
+
+OpeningPhase::Counts OpeningPhase::count() const {
+  const allocator::ServeCounts counts = serving_.load(std::memory_order_acquire)->counts();
+  Counts sum{counts.hits + counts.planned_upstream, counts.improvised};
+  for (const std::uint64_t misses : counts.misses) sum.off_plan += misses;
+  sum.requests += sum.off_plan;
+  return sum;
+}
+
+OpeningPhase::Counts OpeningPhase::count_since() const {
+  const Counts now = count();
+  const std::uint64_t requests = requests_before_.load(std::memory_order_relaxed);
+  const std::uint64_t off_plan = off_plan_before_.load(std::memory_order_relaxed);
+  if (now.requests < requests || now.off_plan < off_plan) return {};  // another one has begun meanwhile
+  return {now.requests - requests, now.off_plan - off_plan};
+}
+
+void OpeningPhase::begin_iteration() {
+  const Counts now = count();
+  requests_before_.store(now.requests, std::memory_order_relaxed);
+  off_plan_before_.store(now.off_plan, std::memory_order_relaxed);
+}
+
+bool OpeningPhase::leaves_at_request() {
+  if (looks_.fetch_add(1, std::memory_order_relaxed) % kRequestsPerLook != 0) return false;
+  const Counts now = count_since();
+  return now.requests >= kLeastRequests &&
+         static_cast<double>(now.off_plan) > kMostInside * static_cast<double>(now.requests);
+}
+
+bool OpeningPhase::fits_roughly() const {
+  return static_cast<double>(sum_.off_plan) > kFew * static_cast<double>(sum_.requests);
+}
+
+OpeningPhase::Verdict OpeningPhase::on_iteration() {
+  const Counts its = count_since();
+  begin_iteration();
+  ++ended_;
+  sum_.requests += its.requests;
+  sum_.off_plan += its.off_plan;
+  if (static_cast<double>(its.off_plan) > settings_.miss_tolerance * static_cast<double>(its.requests))
+    return Verdict::kUnfit;
+  return ended_ == iterations_ ? Verdict::kOver : Verdict::kGoOn;
+}
+
+}  // namespace stowage::session
