@@ -12,6 +12,8 @@
 
 #include "session/arena/frees.h"
 #include "session/budget/peak_watch.h"
+#include "session/online/online_phase.h"
+#include "session/online/unmarked_run.h"
 #include "session/planned/planned_phase.h"
 #include "session/recording/best_source.h"
 #include "session/rescue/eviction_watch.h"
@@ -50,6 +52,7 @@ struct SessionParts {
   PlanUnderBudget under_budget{budget, port, arena, facts};
   EarlySteps early_steps{port, arena};
   std::atomic<std::uint32_t> polls{0};
+  UnmarkedRun unmarked;
   tracer::PeriodDetector periods;
   PeakWatch peaks;
 
@@ -66,6 +69,8 @@ struct SessionParts {
   Replanning replanning{settings, port, budget, arena, plans, recording, learner, guard, facts};
   ArenaExchange exchange{port, budget, arena, plans, guard, room};
   PlannedPhase planned{settings, arena, under_budget, worth, iterations, replanning, exchange};
+  OnlinePhase online{settings, port,  budget, arena,      recording, planning,
+                     guard,    worth, room,   iterations, facts};
 };
 
 }  // namespace stowage::session

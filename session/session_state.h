@@ -44,6 +44,7 @@ struct Session::State : SessionParts {
   void mark(MarkSource source);
   void recording_mark(MarkSource source);
   void planning_mark();
+  void unmarked_for_long();
   void adopt(JointPlan made);
   void end_early_step();
   void act_on(const SessionVerdict& verdict);
@@ -51,6 +52,7 @@ struct Session::State : SessionParts {
   void transition(SessionState to, const std::string& why);
   void enter(SessionState to, const std::string& why);
   void record_again(const std::string& why);
+  void serve_online(const std::string& why);
   void rescue(const std::string& why);
   void turn_off(const std::string& reason, bool loud);
   void fail(const Error& error) noexcept;

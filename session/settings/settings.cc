@@ -73,6 +73,8 @@ const std::vector<Entry>& table() {
             "diverged iterations in a row after which recording begins again"),
       count("STOWAGE_MAX_REPLANS", &Settings::max_replans, 0, 1'000,
             "times recording may begin again before Stowage gives up"),
+      flag("STOWAGE_ONLINE", &Settings::online,
+           "serve a job that no plan can follow from the arena, wherever requests fit best"),
       choice("STOWAGE_ARENA", &Settings::arena, {"vmm", "malloc"},
              "memory of a CUDA arena: CUDA virtual memory, or one cudaMalloc (for IPC and RDMA)"),
       text("STOWAGE_REPORT", &Settings::report, "text (or 1), or a path",
