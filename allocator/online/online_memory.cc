@@ -74,9 +74,9 @@ bool OnlineMemory::grow(std::uint64_t end) {
   if (is_held_back()) return false;
   const std::unique_lock<std::mutex> guard(changing_, std::try_to_lock);
   if (!guard) return false;
-  device_full_ = !arena_.grow(Bytes(end)).ok();
-  if (!device_full_) look();
-  return !device_full_;
+  const bool grown = arena_.grow(Bytes(end)).ok();  // addresses alone: that says nothing of the memory
+  if (grown) look();
+  return grown;
 }
 
 Bytes OnlineMemory::take_out(std::uint64_t begin, std::uint64_t end, std::uint64_t from, Bytes most) {

@@ -37,7 +37,6 @@ OnlineRegion::OnlineRegion(Arena& arena, Bytes expected) : memory_(arena) {
     end_ = memory_.mapped();
     break;
   }
-  memory_.on_mark();
 }
 
 OnlinePool& OnlineRegion::pool_for(std::uint64_t bytes, StreamId stream) {

@@ -138,6 +138,23 @@ TEST_F(Online, RequestsWithoutMemoryAreMisses) {
   EXPECT_EQ(counts.served_bytes, 8 * kMib);
 }
 
+/// An arena that can grow to little more than it has.
+struct NarrowOnline : Online {
+  NarrowOnline() : Online(Bytes(40 * kSegment)) {}
+};
+
+TEST_F(NarrowOnline, FewerAddressesAreEnough) {
+  std::vector<void*> blocks;
+  for (int i = 0; i < 60; ++i) {
+    void* const block = take(kMib + 512, static_cast<std::uint32_t>(i % 3));
+    if (block != nullptr) blocks.push_back(block);
+  }
+  EXPECT_GE(blocks.size(), 20u);
+  EXPECT_NE(take(600), nullptr);
+  for (void* block : blocks) allocator->free(block);
+  EXPECT_NE(take(8 * kMib), nullptr);
+}
+
 TEST_F(Online, HeldBlocksStayUntilTheyAreReleased) {
   void* const block = take(2 * kMib);
   allocator->hold(block);
