@@ -18,7 +18,9 @@ constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them
 constexpr std::uint64_t kOversized = 8;               // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
 constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
-constexpr double kLeastHoles = 0.125;                // what lives in the arena, without a plan
+// Of what lives in the arena, without a plan. Best fit leaves no larger holes than expandable segments do,
+// which are seldom more; a recording of few iterations shows them too small.
+constexpr double kLeastHoles = 0.25;
 constexpr Bytes kOnlineSlack{std::uint64_t{8} << 20};  // two pages for small requests and two for large ones
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
