@@ -36,6 +36,10 @@ bool begins_alike(const std::vector<Plan>& plans, const std::vector<Plan>& wante
                     [](const Plan& a, const Plan& b) { return a.fingerprint == b.fingerprint; });
 }
 
+Status serves_online_only() {
+  return Error{ErrorCode::kInvalidPlan, "this arena is served without plans: map another one for them"};
+}
+
 Status out_of_host_memory() {
   return Error{ErrorCode::kOutOfMemory,
                "the host has no memory left for the plan's tables: free some and plan again"};
@@ -104,6 +108,7 @@ void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
 
 [[gnu::noinline, gnu::cold]] void* PlannedAllocator::allocate_slow(Bytes bytes, StreamId stream) {
   State& state = *state_;
+  if (state.online != nullptr) return state.serve_online(bytes, stream);
   const Request request{round_up(bytes).value(), stream.value()};
   state.update_cursor();
   if (state.cursor.expects(request)) {
@@ -142,8 +147,14 @@ PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Pla
 
 PlannedAllocator::~PlannedAllocator() = default;
 
-[[gnu::noinline, gnu::cold]] bool PlannedAllocator::try_free_slow(Owner* owner) {
+[[gnu::noinline, gnu::cold]] bool PlannedAllocator::try_free_slow(Owner* owner, const void* address) {
+  if (owner == nullptr) owner = find_live(address);
   if (owner == nullptr || owner->freed) return false;
+  if (owner->holds == 0) {
+    hot_.counters.remove(owner->requested);
+    vacate(*owner);
+    return true;
+  }
   hot_.counters.part(owner->requested);
   owner->freed = true;
   return true;
@@ -164,12 +175,14 @@ void PlannedAllocator::on_mark() {
   const std::lock_guard guard(hot_.lock);
   state.update_cursor();
   state.idle.on_mark();
+  if (state.online != nullptr) state.online->memory().on_mark();
   if (state.cursor.mark()) {
     ++state.counts.iterations;
     if (state.misses_of_iteration == 0) ++state.counts.clean_iterations;
     state.counts.last_iteration_misses = state.misses_of_iteration;
     state.misses_of_iteration = 0;
-    hot_.layout.begin_iteration();
+    if (hot_.layout.begin_iteration() && state.online != nullptr)
+      state.online->for_live([this](Owner& owner) { hot_.layout.clamp_age(owner); });
   }
   state.follow_cursor();
 }
@@ -191,6 +204,7 @@ void PlannedAllocator::State::install(std::vector<Plan> wanted, bool keep_positi
 }
 
 Status PlannedAllocator::State::add(Plan plan) {
+  if (online != nullptr) return serves_online_only();
   if (Status fits = check_plan(plan, *arena); !fits.ok()) return fits;
   std::vector<Plan> wanted = plans;
   if (plan.height > arena->mapped()) {
@@ -204,6 +218,11 @@ Status PlannedAllocator::State::add(Plan plan) {
 }
 
 Status PlannedAllocator::State::replace(std::vector<Plan> wanted) {
+  if (online != nullptr) {
+    if (!wanted.empty()) return serves_online_only();
+    online->close();
+    return {};
+  }
   for (const Plan& plan : wanted) {
     if (Status fits = check_plan(plan, *arena); !fits.ok()) return fits;
   }

@@ -2,7 +2,8 @@
 //
 // A request that does not follow the plan is a miss: the caller serves it upstream and the cursor finds its
 // way back within the iteration. A slot that is still in use is a miss too: for any requests and any
-// plans, no two live slots share a byte.
+// plans, no two live slots share a byte. Without plans it can serve requests online, wherever they fit best
+// (online/online_region.h).
 //
 // Thread safety: every member may be called from any thread; one lock, held for some ten instructions on a
 // hit and for some milliseconds while plans come or go. owns() takes no lock.
@@ -37,6 +38,7 @@ struct ServeCounts {
   std::uint64_t planned_upstream = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(Miss::kCount)> misses{};
   std::uint64_t improvised = 0;    ///< served in the arena where no plan had a place for them; no misses
+  std::uint64_t online = 0;        ///< served in the arena without a plan (serve_online)
   std::uint64_t displaced = 0;     ///< requests whose planned place was in use: misses or improvised
   std::uint64_t served_bytes = 0;  ///< of all requests that the arena served
   std::uint64_t missed_bytes = 0;  ///< of all misses and planned_upstream requests
@@ -134,6 +136,14 @@ class PlannedAllocator {
   /// needs while it lives, by what the plan knows. Otherwise such requests are misses.
   void improvise(bool wanted);
 
+  /// From now on requests are served wherever they fit best in the whole reserved range, of which memory is
+  /// taken as needed, probably `expected` bytes. Until replace_plans({}), after which nothing is served.
+  /// Requires: there was no plan.
+  void serve_online(Bytes expected);
+  [[nodiscard]] bool serves_online() const;
+  /// What was requested online since the last call, in its order, as a hash.
+  std::uint64_t take_sequence();
+
   /// Bytes that the job holds outside the arena, so that peak_bytes() is the peak of the sum.
   void set_outside_bytes(Bytes bytes);
   [[nodiscard]] Bytes live_bytes() const;  ///< rounded bytes of live slots, held ones included
@@ -175,7 +185,12 @@ class PlannedAllocator {
   }
   Owner& live_at(const void* address);
   void* allocate_slow(Bytes bytes, StreamId stream);
-  bool try_free_slow(Owner* owner);
+  bool try_free_slow(Owner* owner, const void* address);
+  [[nodiscard]] Owner* find_live(const void* address) const;
+  void vacate(Owner& owner) noexcept;
+  Bytes decommit_online(Offset from, Bytes most);
+  template <class Work>
+  void for_live(const Work& work) const;
 
   std::unique_ptr<ArenaCounters> own_counters_;  ///< if there are no others
   mutable Hot hot_;
@@ -212,7 +227,7 @@ inline void PlannedAllocator::Hot::vacate(Owner& owner) noexcept {
   const std::lock_guard guard(hot_.lock);
   Owner* const owner = hot_.layout.live_at(offset_of(address));
   if (owner == nullptr || owner->holds != 0) [[unlikely]]
-    return try_free_slow(owner);
+    return try_free_slow(owner, address);
   hot_.counters.remove(owner->requested);
   hot_.vacate(*owner);
   return true;

@@ -11,6 +11,7 @@
 #include "allocator/cursor.h"
 #include "allocator/layout/idle_segments.h"
 #include "allocator/layout/stream_regions.h"
+#include "allocator/online/online_region.h"
 #include "allocator/planned_allocator.h"
 
 namespace stowage::allocator {
@@ -34,6 +35,8 @@ struct PlannedAllocator::State {
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
   bool improvises = false;
+  std::uint64_t sequence = 0;            ///< of the requests that were served online since take_sequence()
+  std::unique_ptr<OnlineRegion> online;  ///< then there are no plans, and the layout has no slots
 
   // Set where the cursor must check each request.
   void follow_cursor() {
@@ -48,6 +51,7 @@ struct PlannedAllocator::State {
   void* serve(Position at, Bytes bytes);
   void* take(Position at, Bytes bytes);
   void* miss(Miss reason, Bytes bytes);
+  void* serve_online(Bytes bytes, StreamId stream);
   void* improvise_displaced(Position at, Bytes bytes);
   void* improvise_unplanned(Bytes bytes, StreamId stream);
   void* improvise(Bytes bytes, StreamId stream, const Ahead& ahead, bool nowhere_planned);
@@ -55,5 +59,13 @@ struct PlannedAllocator::State {
   Status add(Plan plan);
   Status replace(std::vector<Plan> wanted);
 };
+
+template <class Work>
+void PlannedAllocator::for_live(const Work& work) const {
+  if (state_->online != nullptr) return state_->online->for_live(work);
+  for (const Owner& owner : hot_.layout.owners().places()) {
+    if (owner.live()) work(owner);
+  }
+}
 
 }  // namespace stowage::allocator

@@ -19,8 +19,9 @@ void Session::on_mark(MarkSource source) {
 
 void Session::State::end_early_step() {
   if (!early_steps.end()) return;
-  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned && !under_budget.gave_up_arena())
-    arena.resume();
+  const SessionState now = state.load(std::memory_order_relaxed);
+  if (now == SessionState::kOnline) return arena.resume();
+  if (now == SessionState::kPlanned && !under_budget.gave_up_arena()) arena.resume();
 }
 
 void Session::State::mark(MarkSource source) {
@@ -35,11 +36,13 @@ void Session::State::mark(MarkSource source) {
     hot.watch_period.store(false, std::memory_order_relaxed);
     if (opening.is_on()) leave_opening("iterations are marked in a better way");
     now = state.load(std::memory_order_relaxed);
-    if (now == SessionState::kPlanning || now == SessionState::kPlanned) return act_on(leave_plan());
+    if (now == SessionState::kPlanning || now == SessionState::kPlanned || now == SessionState::kOnline)
+      return act_on(leave_plan());
     if (now == SessionState::kRecording && recording.marks() > 0)
       recording.forget();  // marks of different sources must not mix
   }
   facts.count_iteration();
+  unmarked.on_mark();
   if (!hot.uses.any_in_arena()) frees.complete();  // those in the arena at the next request, as upstream does
   if (const std::optional<SessionVerdict> evicted = evictions.on_mark(source, now)) return act_on(*evicted);
   switch (now) {
@@ -52,6 +55,8 @@ void Session::State::mark(MarkSource source) {
       act_on(planned.on_mark(source, planning.window_marks()));
       if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) next_run.on_iteration();
       return;
+    case SessionState::kOnline:
+      return act_on(online.on_mark(source));
     case SessionState::kRescuing:
       return act_on(evictions.rescued_mark());
     case SessionState::kOff:
@@ -75,10 +80,24 @@ void Session::State::recording_mark(MarkSource source) {
       return;
     case Recording::Verdict::kSteady:
       return transition(SessionState::kPlanning, "the last iterations agree");
+    case Recording::Verdict::kVaries:
     case Recording::Verdict::kHopeless:
-      return transition(SessionState::kOff, "no two of " + std::to_string(recording.marks()) +
-                                                " iterations made the same allocations");
+      break;
   }
+  const std::string why =
+      "no two of " + std::to_string(recording.marks()) + " iterations made the same allocations";
+  if (online.may_begin()) return transition(SessionState::kOnline, why);
+  if (recording.marks() >= settings.record_iterations) transition(SessionState::kOff, why);
+}
+
+// Nobody says where an iteration ends, and the allocations do not show it.
+void Session::State::unmarked_for_long() {
+  const SessionState now = state.load(std::memory_order_relaxed);
+  if (now == SessionState::kOnline) return act_on(online.on_mark(MarkSource::kPeriod));
+  if (now != SessionState::kRecording || !online.may_begin()) return;
+  recording.note_before(facts);
+  transition(SessionState::kOnline,
+             "no iteration was found in " + std::to_string(UnmarkedRun::kLong) + " allocations");
 }
 
 void Session::State::planning_mark() {
@@ -198,6 +217,8 @@ void Session::State::transition(SessionState to, const std::string& why) {
       return planning_mark();
     case SessionState::kPlanned:
       return enter(to, why);
+    case SessionState::kOnline:
+      return serve_online(why);
     case SessionState::kRescuing:
       return rescue(why);
     case SessionState::kOff:
@@ -212,14 +233,25 @@ void Session::State::record_again(const std::string& why) {
     if (arena.exists()) arena.shut_out();
     if (budget.on() && arena.exists()) arena.give_up_free_parts();
     const std::uint64_t times = facts.count_replan();
-    if (times > settings.max_replans)
-      return transition(SessionState::kOff, "the job left its plan for the " + ordinal(times) + " time");
+    if (times > settings.max_replans) {
+      const bool varies =
+          state.load(std::memory_order_relaxed) == SessionState::kPlanned && online.may_begin();
+      return transition(varies ? SessionState::kOnline : SessionState::kOff,
+                        "the job left its plan for the " + ordinal(times) + " time");
+    }
     note(1, "the job left its plan; recording again");
     under_budget.leave();
     if (!budget.on()) arena.give_back();
   }
   enter(SessionState::kRecording, why);
   start_recording();
+}
+
+// Where there can be no such arena the job goes on as if it had never been asked for.
+void Session::State::serve_online(const std::string& why) {
+  if (Status served = online.begin(); !served) return turn_off(why + ", and " + served.error().message, true);
+  enter(SessionState::kOnline, why);
+  facts.forget_plans();
 }
 
 // With a reason: permanently.

@@ -56,6 +56,8 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
   }
   if (const std::optional<MarkSource> mark = state.periods.on_alloc(round_up(bytes), stream, live))
     on_mark(*mark);
+  if (state.unmarked.on_alloc(live)) [[unlikely]]
+    state.conduct([&] { state.unmarked_for_long(); });
 }
 
 void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {

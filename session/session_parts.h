@@ -12,6 +12,8 @@
 
 #include "session/arena/frees.h"
 #include "session/budget/peak_watch.h"
+#include "session/online/online_phase.h"
+#include "session/online/unmarked_run.h"
 #include "session/planned/next_run.h"
 #include "session/planned/opening_phase.h"
 #include "session/planned/planned_phase.h"
@@ -57,6 +59,7 @@ struct SessionParts {
   OpeningPhase opening{settings, arena};
   std::atomic<bool> may_begin_planned{true};  ///< until the first allocation
   std::atomic<std::uint32_t> polls{0};
+  UnmarkedRun unmarked;
   tracer::PeriodDetector periods;
   PeakWatch peaks;
 
@@ -74,6 +77,8 @@ struct SessionParts {
   ArenaExchange exchange{port, budget, arena, plans, guard, room};
   PlannedPhase planned{settings, arena, under_budget, worth, iterations, replanning, exchange};
   NextRun next_run{settings, port, recording, plans, guard, arena, facts};
+  OnlinePhase online{settings, port,  budget, arena,      recording, planning,
+                     guard,    worth, room,   iterations, facts};
 };
 
 }  // namespace stowage::session

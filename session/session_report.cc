@@ -49,6 +49,7 @@ void add_counts(Json& json, const allocator::ServeCounts& counts) {
   json["last_iteration_misses"] = counts.last_iteration_misses;
   json["improvised"] = counts.improvised;
   json["displaced"] = counts.displaced;
+  json["online"] = counts.online;
   json["missed_bytes"] = counts.missed_bytes;
   json["served_bytes"] = counts.served_bytes;
 }

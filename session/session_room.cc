@@ -87,9 +87,10 @@ void Session::before_upstream_alloc(Bytes bytes, StreamId stream) {
 void Session::give_back_idle() {
   finish_frees();
   state_->conduct([&state = *state_] {
-    if (state.state.load() != SessionState::kPlanned) return state.arena.give_back();
+    const SessionState now = state.state.load();
+    if (now != SessionState::kPlanned && now != SessionState::kOnline) return state.arena.give_back();
     state.arena.shrink_former_now();
-    if (state.arena.exists()) state.arena.give_back_idle();  // a followed plan keeps its addresses
+    if (state.arena.exists()) state.arena.give_back_idle();  // what serves keeps its addresses
   });
 }
 

@@ -51,6 +51,7 @@ struct Session::State : SessionParts {
   void mark(MarkSource source);
   void recording_mark(MarkSource source);
   void planning_mark();
+  void unmarked_for_long();
   /// `records_on`: what is recorded already is kept.
   void adopt(JointPlan made, bool records_on = false);
   void end_early_step();
@@ -59,6 +60,7 @@ struct Session::State : SessionParts {
   void transition(SessionState to, const std::string& why);
   void enter(SessionState to, const std::string& why);
   void record_again(const std::string& why);
+  void serve_online(const std::string& why);
   void rescue(const std::string& why);
   void turn_off(const std::string& reason, bool loud);
   void fail(const Error& error) noexcept;

@@ -25,8 +25,9 @@ struct Segment {
 
 /// When an arena takes memory for its segments.
 enum class Backing : std::uint8_t {
-  kNow,   ///< when they are put in service
-  kOnUse  ///< with commit(), where the backend can back a part; else as kNow
+  kNow,     ///< when they are put in service
+  kOnUse,   ///< with commit(), where the backend can back a part; else as kNow
+  kInPages  ///< as kOnUse, in small segments: for far more addresses than will ever have memory
 };
 
 class Arena {

@@ -86,13 +86,22 @@ constexpr Bytes segment_size(Bytes mapped, Bytes granularity) {
   return std::max({share, kLeast, granularity});
 }
 
+/// The same for an arena whose addresses are many times what will have memory.
+constexpr Bytes small_segment_size(Bytes mapped, Bytes granularity) {
+  constexpr std::uint64_t kSharesMore = 32;
+  return segment_size(Bytes(mapped.value() / kSharesMore), granularity);
+}
+
 /// The arena over any backend: each segment is one map() call.
 template <Backend B>
 class BackendArena final : public Arena {
  public:
   /// Takes over `range`, which `backend` has reserved.
   BackendArena(B backend, AddressRange range, Backing backing)
-      : backend_(std::move(backend)), range_(range), commits_(!B::kGrows || backing == Backing::kNow) {}
+      : backend_(std::move(backend)),
+        range_(range),
+        commits_(!B::kGrows || backing == Backing::kNow),
+        small_(backing == Backing::kInPages) {}
   ~BackendArena() override {
     drop_from(0);
     backend_.release(range_);
@@ -110,7 +119,7 @@ class BackendArena final : public Arena {
     if (bytes <= mapped()) return {};
     if (bytes > range_.bytes) return beyond_reserved(bytes);
     const Bytes target = B::kGrows ? round_up_to(bytes, backend_.granularity()) : range_.bytes;
-    const Bytes size = B::kGrows ? segment_size(target, backend_.granularity()) : target;
+    const Bytes size = B::kGrows ? size_of_segments(target) : target;
     const std::size_t before = segments_.size();
     // So that nothing can fail once memory is mapped.
     segments_.reserve(before + (target - mapped()).value() / size.value() + 1);
@@ -146,6 +155,10 @@ class BackendArena final : public Arena {
   [[nodiscard]] AddressRange range_of(const Segment& segment) const {
     return {range_.base + segment.begin, segment.bytes()};
   }
+  [[nodiscard]] Bytes size_of_segments(Bytes target) const {
+    const Bytes page = backend_.granularity();
+    return small_ ? small_segment_size(target, page) : segment_size(target, page);
+  }
   void unmap(Segment& segment) noexcept {
     if (!std::exchange(segment.committed, false)) return;
     backend_.unmap(range_of(segment));
@@ -167,6 +180,7 @@ class BackendArena final : public Arena {
   B backend_;
   AddressRange range_;
   bool commits_;  ///< memory for what is put in service
+  bool small_;    ///< segments are small
   Bytes committed_{0};
   std::vector<Segment> segments_;
 };

@@ -87,8 +87,14 @@ class Layout {
     owners_.prefetch(next->slot.owner);
   }
   [[nodiscard]] const OwnerTable& owners() const { return owners_; }
-  /// An iteration ended.
-  void begin_iteration() noexcept;
+  /// An iteration ended. True: call clamp_age() for each live owner of others'.
+  bool begin_iteration() noexcept;
+  /// The present iteration, for Owner::born.
+  [[nodiscard]] std::uint8_t iteration() const noexcept { return iteration_; }
+  /// An age above kMostAge becomes that: ages are counted modulo 256.
+  void clamp_age(Owner& owner) const noexcept {
+    if (age(owner) > kMostAge) owner.born = static_cast<std::uint8_t>(iteration_ - kMostAge);
+  }
   /// Iterations that ended while `owner` was live; kMostAge if they are as many or more.
   [[nodiscard]] std::uint8_t age(const Owner& owner) const noexcept {
     return static_cast<std::uint8_t>(iteration_ - owner.born);

@@ -74,12 +74,11 @@ std::optional<Slot> Layout::take_hole(Bytes requested, StreamId stream, const Ah
   return slot;
 }
 
-void Layout::begin_iteration() noexcept {
+bool Layout::begin_iteration() noexcept {
   constexpr std::uint8_t kClampEvery = 64;
-  if (++iteration_ % kClampEvery != 0) return;
-  owners_.for_live([this](Owner& owner) {
-    if (age(owner) > kMostAge) owner.born = static_cast<std::uint8_t>(iteration_ - kMostAge);
-  });
+  if (++iteration_ % kClampEvery != 0) return false;
+  owners_.for_live([this](Owner& owner) { clamp_age(owner); });
+  return true;
 }
 
 }  // namespace stowage::allocator

@@ -26,7 +26,7 @@ class Counts:
     clean: int = 0  # of these, without a miss
     hits: int = 0
     upstream: int = 0  # left to PyTorch's allocator by the plan
-    improvised: int = 0  # served in the arena where the plan leaves room
+    improvised: int = 0  # served in the arena where the plan leaves room, or without a plan
     misses: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
 
     @property
@@ -45,7 +45,7 @@ class Counts:
 def counts(report: dict) -> Counts:
     misses = report.get("misses", {})
     return Counts(report.get("planned_iterations", 0), report.get("clean_iterations", 0), report.get("hits", 0),
-                  report.get("planned_upstream", 0), report.get("improvised", 0),
+                  report.get("planned_upstream", 0), report.get("improvised", 0) + report.get("online", 0),
                   {reason: misses.get(reason, 0) for reason in REASONS})
 
 

@@ -74,7 +74,7 @@ def child(arguments: argparse.Namespace) -> None:
     """Runs as many iterations as each line of the input says and answers with their times; at the end, the report."""
     if arguments.with_stowage:
         import stowage
-        stowage.enable(devices="cpu" if arguments.device == "cpu" else "cuda")
+        stowage.enable(devices="cpu" if arguments.device == "cpu" else "cuda", online=0)
     job = Job("cpu" if arguments.device == "cpu" else "cuda", arguments.random)
     for line in sys.stdin:
         wall, cpu = time.perf_counter(), time.process_time()

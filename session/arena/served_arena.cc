@@ -45,12 +45,35 @@ Result<bool> ServedArena::serve(const std::vector<Plan>& plans) {
     }
     give_back();
     if (exists() && !port_.may_wait()) return false;
-    if (exists() && !part_with())
-      return Error{ErrorCode::kOutOfMemory,
-                   "the arena cannot be exchanged while tensors of the old plan live in it"};
+    if (Status gone = make_way(); !gone) return gone.error();
   }
   if (Status mapped = map_for(plans); !mapped) return mapped.error();
   return true;
+}
+
+Status ServedArena::make_way() {
+  if (!exists()) return {};
+  pause();
+  if (part_with()) return {};
+  return Error{ErrorCode::kOutOfMemory,
+               "the arena cannot be exchanged while tensors of the old plan live in it"};
+}
+
+Status ServedArena::serve_online(Bytes expected) {
+  constexpr Bytes kLeast{std::uint64_t{2} << 20};  // to begin with
+  pause();
+  give_back();
+  if (Status gone = make_way(); !gone) return gone;
+  if (fault_ == Fault::kArena)
+    return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
+  Result<std::unique_ptr<RetirableArena>> retirable = map_retirable(kLeast, allocator::Backing::kInPages);
+  if (!retirable) return retirable.error();
+  if ((*retirable)->reserved() <= (*retirable)->mapped()) {
+    (*retirable)->retire();
+    return Error{ErrorCode::kUnsupported, "an arena of this kind of memory cannot grow"};
+  }
+  own(std::move(*retirable), {}, expected);
+  return {};
 }
 
 Status ServedArena::map_for(const std::vector<Plan>& plans) {
@@ -59,30 +82,36 @@ Status ServedArena::map_for(const std::vector<Plan>& plans) {
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
   Bytes height{0};
   for (const Plan& plan : plans) height = std::max(height, plan.height);
-  Result<std::unique_ptr<RetirableArena>> retirable = map_retirable(height);
+  Result<std::unique_ptr<RetirableArena>> retirable =
+      map_retirable(height, budget_.on() || port_.commits_on_touch() ? allocator::Backing::kNow
+                                                                     : allocator::Backing::kOnUse);
   if (!retirable) return retirable.error();
-  arena_ = retirable->get();
+  own(std::move(*retirable), plans);
+  return {};
+}
+
+// Without plans it is served online.
+void ServedArena::own(std::unique_ptr<RetirableArena> arena, const std::vector<Plan>& plans, Bytes expected) {
+  arena_ = arena.get();
   parts_.begin(*arena_);
   allocators_.push_back(
-      std::make_unique<allocator::PlannedAllocator>(std::move(*retirable), plans, port_.arena_counters()));
+      std::make_unique<allocator::PlannedAllocator>(std::move(arena), plans, port_.arena_counters()));
+  if (plans.empty()) allocator().serve_online(expected);
   allocator().improvise(!budget_.on());
   allocator().set_outside_bytes(outside_bytes(port_.upstream_use()));
-  watch_memory(arena_->committed() < arena_->mapped());
+  watch_memory(plans.empty() ? !port_.commits_on_touch() : arena_->committed() < arena_->mapped());
   hot_.owner.store(&allocator(), std::memory_order_release);
-  return {};
 }
 
 // Without a budget memory is committed on use, while upstream's goes: never both at once. Under a budget
 // bytes are counted before they are mapped; none, if there is no room yet and memory is committed on touch.
-Result<std::unique_ptr<RetirableArena>> ServedArena::map_retirable(Bytes height) {
-  const bool on_use = !budget_.on() && !port_.commits_on_touch();
+Result<std::unique_ptr<RetirableArena>> ServedArena::map_retirable(Bytes height, allocator::Backing backing) {
   Ledger* const ledger = port_.ledger();
   const Bytes whole = allocator::round_up_to(height, port_.arena_page());
   const Bytes charged = ledger == nullptr || ledger->try_take_arena(whole) ? whole : Bytes(0);
   if (charged.value() == 0 && !port_.commits_on_touch())
     return Error{ErrorCode::kOutOfMemory, "the arena does not fit into the budget any more"};
-  Result<std::unique_ptr<allocator::Arena>> mapped =
-      port_.map_arena(height, on_use ? allocator::Backing::kOnUse : allocator::Backing::kNow);
+  Result<std::unique_ptr<allocator::Arena>> mapped = port_.map_arena(height, backing);
   const bool as_counted = mapped.ok() && (*mapped)->mapped() == whole;
   if (!as_counted && ledger != nullptr) ledger->give_arena(charged);
   if (!mapped.ok()) return mapped.error();

@@ -57,6 +57,10 @@ class ServedArena {
   Result<bool> serve(const std::vector<Plan>& plans);
   /// Maps an arena for all of `plans`, as serve(). Requires: not exists().
   Status map_for(const std::vector<Plan>& plans);
+  /// Maps an arena that is served without plans and takes memory as the job needs it, probably `expected`
+  /// bytes. resume() hands out addresses. Error: as serve(), or the device's arenas cannot grow. Requires: no
+  /// budget.
+  Status serve_online(Bytes expected);
   /// Hands out nothing until resume().
   void pause();
   void resume();
@@ -104,7 +108,9 @@ class ServedArena {
   void after_fork() noexcept;
 
  private:
-  Result<std::unique_ptr<RetirableArena>> map_retirable(Bytes height);
+  Status make_way();
+  void own(std::unique_ptr<RetirableArena> arena, const std::vector<Plan>& plans, Bytes expected = Bytes(0));
+  Result<std::unique_ptr<RetirableArena>> map_retirable(Bytes height, allocator::Backing backing);
 
   SessionHot& hot_;
   DevicePort& port_;

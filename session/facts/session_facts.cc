@@ -95,6 +95,11 @@ std::shared_ptr<const Trace> SessionFacts::trace() const {
   return facts_.trace;
 }
 
+void SessionFacts::note_switch() {
+  const std::lock_guard lock(mutex_);
+  if (facts_.switched_at == 0) facts_.switched_at = facts_.iterations;
+}
+
 void SessionFacts::use_plans(const JointPlan& plans) {
   const std::lock_guard lock(mutex_);
   clear_plans();

@@ -62,6 +62,8 @@ class SessionFacts {
 
   void keep_trace(std::shared_ptr<const Trace> trace);
   [[nodiscard]] std::shared_ptr<const Trace> trace() const;
+  /// The arena serves from now on, by plans or without.
+  void note_switch();
   /// These plans are in use from now on, and no others.
   void use_plans(const JointPlan& plans);
   void forget_plans();

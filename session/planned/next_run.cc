@@ -26,7 +26,8 @@ void NextRun::learn_beginning() {
 }
 
 void NextRun::ask() {
-  if (!source_) source_ = make_plan_source(settings_.fault);
+  // Not shared: it may be asked for at exit, when other ranks are gone.
+  if (!source_) source_ = make_plan_source(settings_.fault, nullptr);
   settled_ = 0;
   ++asked_times_;
   PlanBook::Next next = plans_.ask_next();

@@ -9,7 +9,7 @@ namespace stowage::session {
 namespace {
 
 std::uint64_t requests(const allocator::ServeCounts& counts) {
-  std::uint64_t sum = counts.hits + counts.planned_upstream + counts.improvised;
+  std::uint64_t sum = counts.hits + counts.planned_upstream + counts.improvised + counts.online;
   for (const std::uint64_t misses : counts.misses) sum += misses;
   return sum;
 }

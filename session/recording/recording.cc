@@ -16,6 +16,8 @@ constexpr std::uint64_t kMaxMarksWithOps = 32;
 constexpr std::uint64_t kUnlikeMarksWithOps = 4;
 // Iterations in a row, none of a new kind, after which a job without a period is planned, too.
 constexpr std::size_t kComeAgain = 8;
+// Iterations in a row, no two of them alike, after which a job is thought never to repeat itself.
+constexpr std::size_t kAllDiffer = 16;
 
 }  // namespace
 
@@ -58,8 +60,9 @@ bool Recording::on_mark(MarkSource source) {
 
 Recording::Verdict Recording::judge(bool ops_wanted) {
   if (has_ops(ops_wanted && settings_.record_ops)) return Verdict::kSteady;
-  if (ops_observed_ || marks_ < settings_.record_iterations) return Verdict::kGoOn;
-  return Verdict::kHopeless;
+  if (ops_observed_) return Verdict::kGoOn;
+  if (marks_ >= settings_.record_iterations) return Verdict::kHopeless;
+  return recorder().all_differ(kAllDiffer) ? Verdict::kVaries : Verdict::kGoOn;
 }
 
 bool Recording::is_settled() const {

@@ -50,6 +50,7 @@ class Recording {
   enum class Verdict : std::uint8_t {
     kGoOn,
     kSteady,   ///< the last windows agree, or were all there before; their ops are recorded or not wanted
+    kVaries,   ///< not yet, and of a row of iterations no two made the same allocations
     kHopeless  ///< neither, in as many iterations as the settings allow
   };
   /// Call once after each mark that counts. `ops_wanted`: record ops, if the settings want them too.
@@ -66,6 +67,8 @@ class Recording {
 
   /// Marks that counted, since start() or forget().
   [[nodiscard]] std::uint64_t marks() const { return marks_; }
+  /// The last windows agree, or were all there before.
+  [[nodiscard]] bool is_settled() const;
   /// Marks of the steady window, at least 1.
   [[nodiscard]] std::uint32_t window_marks() const;
   /// The present recorder, or the last one. Requires: start() was called.
@@ -73,7 +76,6 @@ class Recording {
 
  private:
   bool has_ops(bool wanted);
-  [[nodiscard]] bool is_settled() const;
 
   std::atomic<tracer::Recorder*>& hot_;
   DevicePort& port_;

@@ -18,6 +18,10 @@ constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them
 constexpr std::uint64_t kOversized = 8;               // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
 constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
+// Of what lives in the arena, without a plan. Best fit leaves no larger holes than expandable segments do,
+// which are seldom more; a recording of few iterations shows them too small.
+constexpr double kLeastHoles = 0.25;
+constexpr Bytes kOnlineSlack{std::uint64_t{8} << 20};  // two pages for small requests and two for large ones
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
 // Bytes that the last iteration passed on and that its plan has places for.
@@ -55,12 +59,17 @@ void ReservedGuard::note_modelled(const Trace& trace) {
   if (budget_.on() || info_.device.kind != DeviceKind::kCuda || trace.buffers.size() > kMostModelled) return;
   const auto model = allocator::replay_caching(trace, CachingModel::Segments::kExpandable);
   if (!model) return;
+  if (model->peak_live.value() != 0)
+    modelled_holes_ =
+        static_cast<double>(model->reserved.value()) / static_cast<double>(model->peak_live.value()) - 1;
   // If the device has less, the job waited for other streams instead, as it would have without Stowage.
   const Bytes device = info_.device_memory;
   facts_.note_modelled(device.value() == 0 ? model->reserved : std::min(model->reserved, device), kRounding);
 }
 
-void ReservedGuard::begin() {
+void ReservedGuard::begin(bool online) {
+  tight_.store(online);
+  holes_.store(online ? std::max(modelled_holes_, kLeastHoles) : 0);
   lasting_first_.reset();
   lasting_more_.store(0, std::memory_order_relaxed);
 }
@@ -83,12 +92,25 @@ void ReservedGuard::note_lasting(Bytes outside, Bytes reserved) {
   lasting_more_.store((kept + pages).value(), std::memory_order_relaxed);
 }
 
+// Iterations that never repeat may hold more and more: nobody has recorded how much without the arena.
+Bytes ReservedGuard::with_holes(Bytes live) const {
+  return Bytes(static_cast<std::uint64_t>(static_cast<double>(live.value()) *
+                                          (1 + holes_.load(std::memory_order_relaxed))));
+}
+
 std::optional<Bytes> ReservedGuard::most() {
   if (budget_.on() || trusts_plan() || port_.upstream_use().peak_reserved.value() == 0) return std::nullopt;
   const Bytes live_seen = arena_.exists() ? port_.peak_together().value_or(arena_.peak_bytes()) : Bytes(0);
-  const Bytes need = facts_.need(live_seen, Bytes(lasting_more_.load(std::memory_order_relaxed)));
+  const Bytes lasting(lasting_more_.load(std::memory_order_relaxed));
+  Bytes need = facts_.need(live_seen, lasting);
+  if (tight_.load(std::memory_order_relaxed)) {
+    last_most_.store(need.value(), std::memory_order_relaxed);
+    return need;
+  }
+  need = std::max(need, with_holes(live_seen));
   const Bytes page = port_.arena_page();
-  const Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
+  Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
+  if (holes_.load(std::memory_order_relaxed) > 0) slack = std::max(slack, kOnlineSlack);
   last_most_.store((need + slack).value(), std::memory_order_relaxed);
   return need + slack;
 }
@@ -113,6 +135,7 @@ std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const JointPlan& pl
 ReservedGuard::Verdict ReservedGuard::on_iteration(bool clean, bool planning) {
   const Bytes reserved(reserved_in_iteration_.exchange(0));
   if (++settled_iterations_ <= kOldTensors) return Verdict::kRelease;
+  tight_.store(false, std::memory_order_relaxed);
   if (reserved <= last_most()) return Verdict::kFine;  // the usual case
   const std::optional<Bytes> allowed = most();
   if (!allowed || reserved <= tolerated(*allowed)) return Verdict::kFine;

@@ -3,6 +3,7 @@
 // Compares the sum of arena and upstream with the job's need: the most that upstream held while no plan was
 // followed, under the present allocator settings and hardly more than without Stowage, plus the tensors that
 // the job came to keep since; or what tensors held at one time, if that is more: no allocator needs less. A
+// Where requests are served without a plan, expandable segments' share of holes comes on top of that. A
 // lower estimate of the sum is checked before the arena is mapped, the sum itself after every planned
 // iteration. Exceptions: leftovers of the switch, and a few iterations of a kind that may yet get its own
 // plan.
@@ -58,8 +59,8 @@ class ReservedGuard {
   /// Whether the next plan is of an earlier run, which has already checked it.
   void trust_plan(bool from_cache) { from_cache_.store(from_cache, std::memory_order_relaxed); }
   [[nodiscard]] bool trusts_plan() const { return from_cache_.load(std::memory_order_relaxed); }
-  /// A first plan is in use.
-  void begin();
+  /// A first plan is in use, or requests are served without one. `online`: the second.
+  void begin(bool online = false);
   /// Plans were added or left: counts iterations from 0 again. `old_tensors_are_gone`: nothing is left of
   /// the switch.
   void restart(bool old_tensors_are_gone = false);
@@ -89,6 +90,7 @@ class ReservedGuard {
 
  private:
   [[nodiscard]] Bytes tolerated(Bytes most) const;
+  [[nodiscard]] Bytes with_holes(Bytes live) const;
 
   DevicePort& port_;
   const TraceInfo& info_;
@@ -100,6 +102,9 @@ class ReservedGuard {
   std::atomic<std::uint64_t> last_most_{0};
   std::atomic<std::uint64_t> lasting_more_{0};  ///< bytes outside the arena beyond `lasting_first_`
   std::atomic<bool> from_cache_{false};
+  std::atomic<bool> tight_{false};          ///< nothing on top: leftovers of a switch to online serving
+  std::atomic<double> holes_{0};            ///< what online serving may reserve beyond what lives, as a share
+  double modelled_holes_ = 0;               ///< the same for expandable segments, in the recording
   std::optional<Bytes> lasting_first_;      ///< least that lived outside the arena when an iteration ended
   Bytes reserved_first_{0};                 ///< least that upstream reserved for it
   std::uint64_t settled_iterations_ = 0;    ///< since plans were added or left

@@ -45,8 +45,9 @@ struct Settings {
   std::uint64_t max_plans = 8;       ///< STOWAGE_MAX_PLANS: kinds of iteration planned side by side
   double miss_tolerance = 0.25;  ///< STOWAGE_MISS_TOLERANCE: share of misses that makes an iteration diverged
   std::uint64_t diverged_iterations = 8;    ///< STOWAGE_DIVERGED_ITERATIONS: this many in a row end the plan
-  std::uint64_t max_replans = 3;            ///< STOWAGE_MAX_REPLANS: after this many, Stowage turns off
+  std::uint64_t max_replans = 3;            ///< STOWAGE_MAX_REPLANS: after this many there is no plan
   ArenaBackend arena = ArenaBackend::kVmm;  ///< STOWAGE_ARENA
+  bool online = true;                       ///< STOWAGE_ONLINE: serve jobs without a plan from the arena, too
   std::string report;            ///< STOWAGE_REPORT: at exit; "text" or "1": to stderr; else a path for JSON
   std::string trace;             ///< STOWAGE_TRACE: file the recorded trace is written to at exit
   std::string plan_cache;        ///< STOWAGE_PLAN_CACHE: folder of plans kept between runs; "": none are kept

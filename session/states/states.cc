@@ -14,6 +14,7 @@ constexpr std::array kSessionArcs = std::to_array<Arc<SessionState>>({
     {Session::kRecording, Session::kPlanned, "an earlier run left a plan for them"},
     {Session::kRecording, Session::kRescuing,
      "iterations evict under a budget, or there will be no plan under it"},
+    {Session::kRecording, Session::kOnline, "iterations do not repeat, or none is found"},
     {Session::kRecording, Session::kOff, "no two iterations agree, or a failure"},
     {Session::kPlanning, Session::kPlanned, "the plan is there, and reserves no more than the job needs"},
     {Session::kPlanning, Session::kRecording, "iterations are marked in a better way"},
@@ -23,7 +24,11 @@ constexpr std::array kSessionArcs = std::to_array<Arc<SessionState>>({
     {Session::kPlanned, Session::kRecording, "the job left its plan"},
     {Session::kPlanned, Session::kRescuing,
      "the arena does not fit into the budget any more, or a failure under one"},
+    {Session::kPlanned, Session::kOnline, "the job leaves its plans too often"},
     {Session::kPlanned, Session::kOff, "the job leaves its plans too often, or is better off without one"},
+    {Session::kOnline, Session::kPlanning, "the job repeats itself by now"},
+    {Session::kOnline, Session::kRecording, "iterations are marked in a better way"},
+    {Session::kOnline, Session::kOff, "the job is better off without an arena, or a failure"},
     {Session::kRescuing, Session::kRecording, "iterations are calm, or a schedule evicts alike in each"},
     {Session::kRescuing, Session::kOff, "stopped on request"},
 });
@@ -59,6 +64,8 @@ const char* to_string(SessionState state) {
       return "planning";
     case SessionState::kPlanned:
       return "planned";
+    case SessionState::kOnline:
+      return "online";
     case SessionState::kRescuing:
       return "rescuing";
     case SessionState::kOff:

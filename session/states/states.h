@@ -15,8 +15,9 @@
 
 namespace stowage::session {
 
-/// kRescuing: the job has no plan, and rescue holds its budget.
-enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kRescuing, kOff };
+/// kOnline: the job has no plan, and its requests get room in the arena wherever they fit best. kRescuing: it
+/// has no plan, and rescue holds its budget.
+enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kOnline, kRescuing, kOff };
 const char* to_string(SessionState state);
 
 /// kNone: there is none, or it is refused. kWatching: the runtime sees ops. kResting: the runtime is

@@ -6,12 +6,16 @@ namespace {
 constexpr std::uint64_t kStepsWithNewState = 2;
 constexpr std::uint64_t kMostParted = 32;  // it may synchronise: of hundreds of optimizers only the first do
 
+bool is_served(SessionState state) {
+  return state == SessionState::kPlanned || state == SessionState::kOnline;
+}
+
 }  // namespace
 
 void EarlySteps::begin(SessionState now, std::uint64_t marks, bool planned) {
   const bool first_steps = ++steps_ <= kStepsWithNewState;
   const bool early = now == SessionState::kRecording ? first_steps || marks < kStepsWithNewState
-                                                     : first_steps && now == SessionState::kPlanned;
+                                                     : first_steps && is_served(now);
   if (!early || planned) return;
   arena_.pause();
   part_state(/*begins=*/true);

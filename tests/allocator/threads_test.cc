@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "allocator/arena/fault_backend.h"
 #include "tests/allocator/job_runner.h"
 
 namespace stowage::allocator::testing {
@@ -147,6 +149,62 @@ TEST(Threads, MemoryGoesBackWhileOthersAllocate) {
   EXPECT_EQ(allocator.live_bytes(), Bytes(0));
   EXPECT_TRUE(allocator.commit_all().ok());
   EXPECT_EQ(allocator.committed_bytes(), allocator.arena().mapped());
+}
+
+TEST(Threads, ServedOnlineWhileMemoryComesAndGoes) {
+  auto arena = make_arena(FakeAddressBackend(), Bytes(std::uint64_t{1} << 27), Bytes(std::uint64_t{2} << 20),
+                          Backing::kInPages);
+  PlannedAllocator allocator(std::move(arena).value(), {});
+  allocator.serve_online(Bytes(std::uint64_t{1} << 26));
+  Stamps stamps(allocator);
+  std::atomic<std::uint64_t> served{0};
+  std::atomic<std::uint64_t> clashes{0};
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int thread = 1; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::vector<std::pair<void*, std::uint64_t>> live;
+      auto seed = static_cast<std::uint64_t>(thread);
+      const auto random = [&] { return (seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33u; };
+      while (!done.load() || !live.empty()) {
+        if (!done.load() && (live.size() < 4 || random() % 2 == 0)) {
+          const std::uint64_t bytes = 512 * (1 + random() % (random() % 4 == 0 ? 4000 : 20));
+          const StreamId stream(static_cast<std::uint32_t>(random() % 3));
+          static_cast<void>(allocator.lacking(Bytes(bytes), stream));
+          void* const address = allocator.allocate(Bytes(bytes), stream);
+          if (address == nullptr) continue;
+          ++served;
+          clashes += !stamps.swap(address, bytes, 0, thread);
+          clashes += allocator.size_of(address) != Bytes(bytes);
+          live.emplace_back(address, bytes);
+          continue;
+        }
+        if (live.empty()) continue;
+        std::swap(live[random() % live.size()], live.back());
+        const auto [address, bytes] = live.back();
+        live.pop_back();
+        clashes += !stamps.swap(address, bytes, thread, 0);
+        const bool held = random() % 8 == 0;
+        if (held) allocator.hold(address);
+        allocator.free(address);
+        if (held) allocator.release(address);
+      }
+    });
+  }
+  for (int i = 0; i < 60; ++i) {
+    allocator.decommit_idle(Offset(0), i % 2 == 0 ? Bytes::max() : Bytes(std::uint64_t{4} << 20));
+    if (i % 8 == 0) allocator.on_mark();
+    static_cast<void>(allocator.active_blocks());
+    static_cast<void>(allocator.pinned_bytes({}));
+    std::this_thread::yield();
+  }
+  done.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(served, 100u);
+  EXPECT_EQ(clashes, 0u);
+  EXPECT_EQ(allocator.live_bytes(), Bytes(0));
+  allocator.decommit_idle();
+  EXPECT_EQ(allocator.committed_bytes(), Bytes(0));
 }
 
 }  // namespace

@@ -141,6 +141,7 @@ TEST_F(RoomTest, WhatFitsBelowThePeakReleasesNothing) {
 TEST_F(RoomTest, AJobThatIsLeftAloneGetsTheArenasMemoryBack) {
   Settings settings;
   settings.max_replans = 0;
+  settings.online = false;
   restart(settings);
   plan();
   for (int i = 0; i < 4; ++i) iterate();

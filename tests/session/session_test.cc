@@ -205,6 +205,7 @@ TEST_F(SessionTest, FirstMiddleAndLastMicroStepsHaveNoMissOnceTheyAreKnown) {
 TEST_F(SessionTest, AJobThatNeverRepeatsIsLeftAlone) {
   Settings settings = patient();
   settings.record_iterations = 10;
+  settings.online = false;
   start(settings);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 20; ++i) job->iterate(3 + i);
@@ -222,6 +223,7 @@ TEST_F(SessionTest, AJobThatLeavesItsPlanForGoodIsRecordedAgainAndThenLeftAlone)
   settings.diverged_iterations = 3;
   settings.record_iterations = 1000;
   settings.max_plans = 1;
+  settings.online = false;
   start(settings);
   reach_plan();
   int length = 20;

@@ -131,6 +131,35 @@ TEST_F(SessionThreads, ReportWhileOthersTrain) {
   std::filesystem::remove(path);
 }
 
+// No two iterations are alike; the job is stopped, in the end, while others allocate.
+TEST_F(SessionThreads, AreServedWithoutAPlan) {
+  port.caches = true;
+  start();
+  const auto vary = [&] {
+    for (int i = 0; i < 8; ++i) mine->make(mine->any_size(kBlock, 10'000));
+    while (mine->size() > 0) mine->drop(mine->random() % mine->size());
+    session->on_mark(MarkSource::kOptimizer);
+  };
+  for (int i = 0; i < 40 && session->state() != SessionState::kOnline; ++i) vary();
+  ASSERT_EQ(session->state(), SessionState::kOnline) << session->report_json();
+  const Step give_back = [&](Blocks& blocks) {
+    use_other_sizes(blocks);
+    session->give_back_idle();
+    if (blocks.random() % 4 == 0) session->on_mark(MarkSource::kOptimizer);
+  };
+  beside({use_other_sizes, use_on_two_streams, give_back, use_planned_sizes}, [&] {
+    for (int i = 0; i < 30; ++i) vary();
+  });
+  EXPECT_EQ(session->state(), SessionState::kOnline) << session->report_json();
+  EXPECT_GT(report()["online"], 0);
+  beside({use_other_sizes, use_on_two_streams, give_back}, [&] {
+    vary();
+    session->stop();
+    vary();
+  });
+  expect_nothing_left();
+}
+
 TEST_F(SessionThreads, StopWhileOthersTrain) {
   start();
   reach_plan();

@@ -18,14 +18,14 @@ ALLOWED = {
 # Rooms of a folder, bottom-up: a file includes only what is in its own room or in one above it in this list. What lies in
 # no room stands on top of all of them.
 ROOMS = {
-    "allocator": ("arena", "layout", "cuda", "model"),
+    "allocator": ("arena", "layout", "online", "cuda", "model"),
     "planner/schedule": ("model", "search"),
     "tracer": ("recorder", "cupti/records", "cupti/times", "cupti", "clocks", "observers"),
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "verify", "machine",
                   "call", "interposer"),
     "session": ("settings", "states", "ports", "facts", "ranks", "plans", "recording", "budget", "arena", "reserved",
-                "rescue", "switch", "planned"),
+                "rescue", "switch", "planned", "online"),
     "plugin": ("torch", "cpu", "cuda/upstream", "cuda/device", "cuda/adaptor", "cuda"),
     "replay": ("cache", "timeline", "place"),
     "simulator": ("device/settings", "device/memory", "device/time", "device/activity", "device/kernels", "device",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "tracer/recorder/recorder_state.h"
@@ -163,6 +164,16 @@ bool Recorder::comes_again(std::size_t count) const {
   for (const Segment& segment : segments) ++times[segment.fingerprint.value()];
   return std::all_of(segments.end() - static_cast<std::ptrdiff_t>(count), segments.end(),
                      [&](const Segment& s) { return s.dropped == 0 && times[s.fingerprint.value()] >= 2; });
+}
+
+bool Recorder::all_differ(std::size_t count) const {
+  const Lock lock(state_->mutex);
+  const std::deque<Segment>& segments = state_->segments;
+  if (segments.size() < count) return false;
+  std::unordered_set<std::uint64_t> seen;
+  return std::all_of(
+      segments.end() - static_cast<std::ptrdiff_t>(count), segments.end(),
+      [&](const Segment& s) { return s.dropped == 0 && seen.insert(s.fingerprint.value()).second; });
 }
 
 void Recorder::clear() {

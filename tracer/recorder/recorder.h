@@ -101,6 +101,8 @@ class Recorder {
   /// True if each of the last `count` windows made the same allocations as another one that is kept, by their
   /// fingerprints: the job goes through kinds of iterations that it had before.
   [[nodiscard]] bool comes_again(std::size_t count) const;
+  /// True if no two of the last `count` windows made the same allocations, and none lost events.
+  [[nodiscard]] bool all_differ(std::size_t count) const;
   /// A copy of what is known, ticks rebased to begin at 0: of the two steady windows and what followed, with
   /// `steady` set; without a steady state, or with kAll, of all windows that are kept (with kAll only those
   /// without lost events). O(events).

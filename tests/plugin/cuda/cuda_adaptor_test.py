@@ -246,7 +246,7 @@ print("expandable", torch.cuda.memory._snapshot()["allocator_settings"]["expanda
 
 def test_nothing_is_left_of_a_session_that_gave_up():
     output = run("""
-enable(record_iterations=4)
+enable(record_iterations=4, online=0)
 parameter = torch.nn.Parameter(torch.zeros(1000, device="cuda"))
 optimizer = torch.optim.SGD([parameter])
 def expandable():

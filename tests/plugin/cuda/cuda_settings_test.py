@@ -56,7 +56,7 @@ check_users(); assert settings()["expandable_segments"] == {choice}, settings()
 
 def test_a_session_that_gives_up_keeps_the_users_settings():
     run_with_settings("""
-enable(record_iterations=2)
+enable(record_iterations=2, online=0)
 set_users()
 for i in range(6):
     job = Job(64 * (i + 1)); job.step()

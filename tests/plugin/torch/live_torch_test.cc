@@ -33,6 +33,7 @@ TEST(LiveTorch, IsLeftAloneOnceNoSessionListens) {
   session::FakePort port;
   session::Settings settings;
   settings.record_iterations = 4;
+  settings.online = false;
   settings.plan_wait_ms = 60'000;
   session::Session first(port, live_torch(), settings);
   session::FakeJob job(port, first);
