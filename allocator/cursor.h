@@ -73,8 +73,8 @@ class Cursor {
   /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
   void follow(std::uint32_t plan) { at_.plan = plan; }
   /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
-  /// followed after the longest stretch of past iterations like the latest ones. False: at an entry that
-  /// follows an inner mark.
+  /// followed most often after the longest stretches of past iterations like the latest ones. False: at an
+  /// entry that follows an inner mark.
   bool mark();
   /// More plans, after those that are there. The position stays.
   void add(const Plan& plan);
@@ -121,6 +121,7 @@ class Cursor {
   [[nodiscard]] std::uint32_t plan_that_ended() const;
   void begin_iteration(std::uint32_t ended);
   [[nodiscard]] std::uint32_t predict(std::uint32_t ended);
+  [[nodiscard]] std::size_t likeliest_next() const;
   [[nodiscard]] bool came_as_told(std::uint32_t ended);
 
   std::vector<Sequence> plans_;

@@ -88,31 +88,38 @@ bool Cursor::came_as_told(std::uint32_t ended) {
   return false;
 }
 
-// What followed the longest earlier run that is like the latest iterations, the last of such runs; so an
-// evaluation every n iterations, or n micro-steps, are foretold from their second round on. As long as it
-// comes true the place moves along, and nothing is searched.
+// What followed most often after the longest earlier runs that are like the latest iterations; so an
+// evaluation every n iterations, or n micro-steps, are foretold from their second round on, and one that came
+// once after many training steps is not foretold after each of them. As long as it comes true the place moves
+// along, and nothing is searched.
 std::uint32_t Cursor::predict(std::uint32_t ended) {
   const bool came_true = foretold_ != 0 && history_[foretold_] == ended;
   const std::uint32_t before = history_.empty() ? ended : history_.back();
   history_.push_back(ended);
   const bool full = history_.size() > kHistory;
   if (full) history_.erase(history_.begin(), history_.begin() + kHistory / 2);
-  if (came_as_told(ended)) {
-    foretold_ = 0;
-    return coming_[came_];
-  }
   if (came_true && !full) return history_[++foretold_];
-  foretold_ = 0;
-  std::size_t longest = 0;
+  foretold_ = likeliest_next();
+  return foretold_ != 0 ? history_[foretold_] : before;
+}
+
+// A place in history_: the earliest of those that are equally good, so that it can move along for longest. 0:
+// the latest iteration is the first of its kind.
+std::size_t Cursor::likeliest_next() const {
   const std::size_t size = history_.size();
+  std::vector<std::size_t> earliest(plans_.size(), 0), times(plans_.size(), 0);  // by what followed
+  std::size_t longest = 0;
   for (std::size_t next = size - 1; next > 0; --next) {
     std::size_t run = 0;
     while (run < next && history_[next - 1 - run] == history_[size - 1 - run]) ++run;
-    if (run <= longest) continue;
+    if (run < longest || run == 0) continue;
+    if (run > longest) std::fill(times.begin(), times.end(), 0);
     longest = run;
-    foretold_ = next;
+    ++times[history_[next]];
+    earliest[history_[next]] = next;
   }
-  return foretold_ != 0 ? history_[foretold_] : before;
+  const auto most = std::max_element(times.begin(), times.end());
+  return longest == 0 ? 0 : earliest[static_cast<std::size_t>(most - times.begin())];
 }
 
 }  // namespace stowage::allocator
