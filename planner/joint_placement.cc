@@ -62,7 +62,8 @@ class JointPlanner {
   }
 
  private:
-  [[nodiscard]] bool is_enough() const { return best_ && best_->height <= placer_.enough(bound_); }
+  [[nodiscard]] Bytes enough() const { return std::max(placer_.enough(bound_), options_.tolerable); }
+  [[nodiscard]] bool is_enough() const { return best_ && best_->height <= enough(); }
   void take(Arrangement made) {
     if (!best_ || made.height < best_->height) best_ = std::move(made);
   }
@@ -168,7 +169,7 @@ class JointPlanner {
     JointProblem part = problem_of(members);
     for (std::size_t i = 0; i < part.slots.size(); ++i)
       part.problem.items[i].fixed = slot_in(made.places, part.slots[i]);
-    const Bytes target = std::max(placer_.enough(bound_), made.height);
+    const Bytes target = std::max(enough(), made.height);
     std::optional<Solution> best;
     if (fresh) {
       Problem wished = part.problem;
@@ -213,7 +214,7 @@ class JointPlanner {
 
   Result<Arrangement> place_at_once() {
     const JointProblem whole = problem_of(std::vector<bool>(count_, true));
-    Result<Solution> solved = placer_.solve(whole.problem, kAtOnce, placer_.enough(bound_));
+    Result<Solution> solved = placer_.solve(whole.problem, kAtOnce, enough());
     if (!solved) return solved.error();
     Arrangement made{nothing_placed(), Bytes(0), {}};
     put_in(whole, *solved, made);

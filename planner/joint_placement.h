@@ -24,6 +24,7 @@ struct JointOptions : PlanOptions {
   /// where that is good enough. A plan is that of the kind with its fingerprint; the second one, of its twin.
   std::vector<Plan> in_use;
   std::vector<Tenant> tenants;       ///< what the plans leave free all the time. Disjoint
+  Bytes tolerable{0};                ///< a placement that is no higher will do, as one that is good enough
   std::vector<StreamRange> claimed;  ///< what streams have in the arena besides what `in_use` says
 };
 

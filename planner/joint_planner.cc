@@ -13,10 +13,16 @@ namespace stowage::planner {
 namespace {
 
 constexpr std::uint64_t kSharesWorthATwin = 256;  // of the lower bound
+constexpr std::uint64_t kSharesOfTime = 4;        // where any good plan is wanted soon
 
 Bytes bound_of(const Kinds& kinds, const JointOptions& options) {
   return lower_bound(
       joint_problem(kinds, std::vector<bool>(kinds.kinds.size(), true), options.tenants).problem);
+}
+
+/// As a share of `of`.
+double excess(Bytes height, Bytes of) {
+  return static_cast<double>((height - of).value()) / static_cast<double>(of.value());
 }
 
 bool has_twins(const std::vector<Plan>& plans) {
@@ -26,7 +32,8 @@ bool has_twins(const std::vector<Plan>& plans) {
 }
 
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
-/// comes to nothing.
+/// comes to nothing. Where any good plan is wanted soon, one that saves half of what
+/// twins can save will do.
 Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& options,
                                    const std::stop_token& stop) {
   const Bytes bound = bound_of(kinds, options), least(bound.value() / kSharesWorthATwin);
@@ -34,9 +41,15 @@ Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& optio
   for (const Kind& kind : kinds.kinds) wanted.push_back(held_twice(kind) > least);
   if (std::count(wanted.begin(), wanted.end(), true) == 0) return place_jointly(kinds, options, stop);
   const Kinds twins = with_twins(kinds, wanted);
-  const Bytes worth_it = has_twins(options.in_use) ? Bytes(0) : least;
-  if (bound_of(twins, options) + worth_it > bound) return place_jointly(kinds, options, stop);
-  Result<JointPlan> made = place_jointly(twins, options, stop);
+  const Bytes worth_it = has_twins(options.in_use) ? Bytes(1) : least, below = bound_of(twins, options);
+  if (below + worth_it > bound) return place_jointly(kinds, options, stop);
+  JointOptions soon = options;
+  if (options.good_enough > 0) {
+    soon.good_enough = std::max(options.good_enough, excess(bound - worth_it, below) / 2);
+    soon.time_limit_s /= kSharesOfTime;
+    soon.work_limit /= kSharesOfTime;
+  }
+  Result<JointPlan> made = place_jointly(twins, soon, stop);
   if (made.ok() && made->height + worth_it <= bound) return made;
   if (!made.ok() && made.error().code == ErrorCode::kCancelled) return made;
   Result<JointPlan> without = place_jointly(kinds, options, stop);

@@ -103,7 +103,7 @@ bool Replanning::ask(Bytes reserved) {
   const auto wanted = [this](std::uint64_t fingerprint) { return learner_.wants(fingerprint); };
   Status asked = plans_.learn(trace, wanted);
   std::vector<planner::Tenant> stay = budget_.on() ? std::vector<planner::Tenant>() : tenants();
-  if (asked) asked = plans_.make_anew(stay, arena_.allocator().stream_ranges());
+  if (asked) asked = plans_.make_anew(stay, arena_.allocator().stream_ranges(), tolerable(stay, reserved));
   if (!asked) {
     note(1, "the plans stay as they are: " + asked.error().message);
     learner_.close();
@@ -130,13 +130,26 @@ bool Replanning::take(Bytes reserved, std::chrono::milliseconds wait) {
   return use(*std::move(*made), reserved);
 }
 
+Bytes Replanning::expected(const std::vector<planner::Tenant>& around) const {
+  Bytes sum = plans_.in_use().height + Bytes(plans_.in_use().height.value() / kSharesOfSlack);
+  for (const planner::Tenant& tenant : around) sum += tenant.rounded;
+  return sum;
+}
+
+// What is off the plan now takes memory beside the arena, so plans that the job can afford should not wait
+// for lower ones.
+Bytes Replanning::tolerable(const std::vector<planner::Tenant>& around, Bytes reserved) {
+  const std::optional<Bytes> most = guard_.most();
+  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
+  if (!most || *most <= outside) return expected(around);
+  return std::max(expected(around), std::max(*most, reserved) - outside);
+}
+
 // More memory than the job needs, or than it takes now. What stays in the arena is in it already, and what it
 // displaced comes back from upstream.
 bool Replanning::is_worse(const JointPlan& made, Bytes reserved) {
-  Bytes expected = plans_.in_use().height + Bytes(plans_.in_use().height.value() / kSharesOfSlack);
-  for (const planner::Tenant& tenant : around_) expected += tenant.rounded;
   const std::optional<Bytes> most = guard_.most();
-  if (!most || made.height <= expected) return false;
+  if (!most || made.height <= expected(around_)) return false;
   return in_pages(made.height) + arena_.outside_bytes(port_.upstream_use()) > std::max(*most, reserved);
 }
 
@@ -162,6 +175,7 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
               std::to_string(plans_.in_use().lower_bound.value()) + ")");
   guard_.restart();
   plans_.keep();
+  ask_lower();
   return true;
 }
 

@@ -67,6 +67,10 @@ class Replanning {
   bool ask(Bytes reserved);
   bool take(Bytes reserved, std::chrono::milliseconds wait);
   bool use(JointPlan made, Bytes reserved);
+  /// Of plans around these tensors, if these simply come on top of those in use.
+  [[nodiscard]] Bytes expected(const std::vector<planner::Tenant>& around) const;
+  /// The same, or what the job can afford.
+  [[nodiscard]] Bytes tolerable(const std::vector<planner::Tenant>& around, Bytes reserved);
   [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
   Status put_in(const JointPlan& made, bool only_more);
   [[nodiscard]] Bytes in_pages(Bytes height) const;

@@ -86,8 +86,11 @@ Status PlanBook::make_first(const Trace& trace, bool has_beginning) {
   return submit(options_for(kGoodEnough, {}), Making::kFirst);
 }
 
-Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
-  return submit(options_for(kGoodEnough, std::move(tenants), std::move(claimed)), Making::kAnew);
+Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed,
+                           Bytes tolerable) {
+  planner::JointOptions options = options_for(kGoodEnough, std::move(tenants), std::move(claimed));
+  options.tolerable = tolerable;
+  return submit(std::move(options), Making::kAnew);
 }
 
 void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {

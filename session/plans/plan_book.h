@@ -52,8 +52,10 @@ class PlanBook {
   /// job from its first allocation on. Errors: as learn(); no thread could be started.
   Status make_first(const Trace& trace, bool has_beginning = false);
   /// Asks for plans of all kinds in place of those in use; `tenants` stay in the arena, of which streams have
-  /// `claimed` already. Errors as make_first().
-  Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {});
+  /// `claimed` already. Plans that are no higher than `tolerable` are used without a search for better ones.
+  /// Errors as make_first().
+  Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {},
+                   Bytes tolerable = Bytes(0));
   /// Asks for lower ones than those in use; does nothing if no thread can be started.
   void make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {});
   [[nodiscard]] bool makes_anew() const { return making_ == Making::kAnew; }

@@ -71,6 +71,7 @@ std::string digest_of(const planner::Kinds& kinds, const planner::JointOptions& 
   digest.add(options.work_limit);
   digest.add(std::bit_cast<std::uint64_t>(options.time_limit_s));
   digest.add(std::bit_cast<std::uint64_t>(options.good_enough));
+  digest.add(options.tolerable.value());
   add_all(digest, kinds.kinds);
   add_all(digest, kinds.transitions);
   add_all(digest, options.in_use);
