@@ -55,6 +55,9 @@ void Cursor::add(const Plan& plan) {
     const auto differs =
         std::mismatch(made.requests.begin(), made.requests.end(), theirs.begin(), theirs.end()).first;
     made.alike.push_back(static_cast<std::uint32_t>(differs - made.requests.begin()));
+    if (made.requests.empty() || made.requests != theirs || plans_[other].twin) continue;
+    made.twin = other;
+    plans_[other].twin = number;
   }
   index(number);
 }
@@ -166,8 +169,16 @@ std::uint32_t Cursor::common_beginning(std::uint32_t one, std::uint32_t other) c
 }
 
 bool Cursor::may_follow(std::uint32_t plan, Position at) const {
+  if (turned_ && are_twins(plan, at.plan)) return false;
   return clean_ && plan != at.plan && common_beginning(plan, at.plan) > at.entry;
 }
+
+void Cursor::follow(std::uint32_t plan) {
+  turned_ = turned_ || are_twins(plan, at_.plan);
+  at_.plan = plan;
+}
+
+bool Cursor::are_twins(std::uint32_t one, std::uint32_t other) const { return plans_[one].twin == other; }
 
 // Not for ever: a job may have found another beginning.
 bool Cursor::doubts() const {

@@ -22,6 +22,10 @@
 // optimizer's scratch. So once a request at an iteration's beginning is not the plan's, small ones (below a
 // 4096th of the plan) do not tell where the job is: rules 2 to 4 are for the others.
 //
+// Two plans for the same requests are twins (planner/kinds/twins.h): each time their kind comes it is the
+// other one's turn. Where that guess is wrong, the first place in use says so, and the iteration stays with
+// the other.
+//
 // Thread safety: none. Invariant: position() names a plan and an entry of it or its end, if there is any
 // plan.
 #pragma once
@@ -71,7 +75,7 @@ class Cursor {
   /// `at` so far, and `plan` begins the same up to and including `at`. Requires: at is the entry just passed.
   [[nodiscard]] bool may_follow(std::uint32_t plan, Position at) const;
   /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
-  void follow(std::uint32_t plan) { at_.plan = plan; }
+  void follow(std::uint32_t plan);
   /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
   /// followed most often after the longest stretches of past iterations like the latest ones. False: at an
   /// entry that follows an inner mark.
@@ -92,9 +96,10 @@ class Cursor {
   struct Sequence {
     std::vector<Request> requests;
     std::vector<std::uint32_t> inner_marks;
-    std::vector<std::uint32_t> alike;  ///< for each plan before this one: length of the common beginning
-    std::uint64_t last_used = 0;       ///< number of the last iteration that it served
-    bool rare_beginning = false;       ///< few entries look like the first
+    std::vector<std::uint32_t> alike;   ///< for each plan before this one: length of the common beginning
+    std::uint64_t last_used = 0;        ///< number of the last iteration that it served
+    bool rare_beginning = false;        ///< few entries look like the first
+    std::optional<std::uint32_t> twin;  ///< a plan for the same requests, which takes turns with this one
   };
   struct Candidate {
     Position at;
@@ -107,6 +112,9 @@ class Cursor {
   [[nodiscard]] int evidence(Position at, Request request) const;
   [[nodiscard]] std::optional<Position> elsewhere(Request request) const;
   [[nodiscard]] std::optional<Position> another_plan(Request request) const;
+  [[nodiscard]] bool are_twins(std::uint32_t one, std::uint32_t other) const;
+  [[nodiscard]] std::uint32_t first_twin(std::uint32_t plan) const;
+  [[nodiscard]] std::uint32_t whose_turn(std::uint32_t plan) const;
   [[nodiscard]] std::uint32_t common_beginning(std::uint32_t one, std::uint32_t other) const;
   [[nodiscard]] bool is_doubtful(Request request) const;
   void look_around(Position middle, Request request, Candidate& best) const;
@@ -135,9 +143,10 @@ class Cursor {
   std::uint32_t unmatched_ = 0;      ///< requests since the last one that was found
   std::uint32_t requests_ = 0;  ///< of the iteration, or entries up to its last inner mark and those since
   std::uint32_t found_since_jump_ = 0;
+  bool turned_ = false;                 ///< the iteration was found to be the other twin's
   bool clean_ = true;                   ///< every request of the iteration so far was the next of the plan
   std::uint32_t marks_seen_ = 0;        ///< inner marks passed in this iteration
-  std::vector<std::uint32_t> history_;  ///< the plans of the latest iterations
+  std::vector<std::uint32_t> history_;  ///< the plans of the latest iterations, for twins the first one
   std::size_t foretold_ = 0;            ///< the place in history_ that says what comes next; 0: none does
   std::vector<std::uint32_t> coming_;   ///< what expect() was told
   std::size_t came_ = 0;                ///< iterations of these that came so far

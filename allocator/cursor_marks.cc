@@ -61,9 +61,19 @@ std::uint32_t Cursor::plan_that_ended() const {
 
 void Cursor::begin_iteration(std::uint32_t ended) {
   plans_[ended].last_used = iteration_;
-  at_ = {predict(ended), 0};
+  at_ = {whose_turn(predict(first_twin(ended))), 0};
   marks_seen_ = requests_ = 0;
+  turned_ = false;
   clean_ = true;
+}
+
+std::uint32_t Cursor::first_twin(std::uint32_t plan) const {
+  return std::min(plan, plans_[plan].twin.value_or(plan));
+}
+
+std::uint32_t Cursor::whose_turn(std::uint32_t plan) const {
+  const std::uint32_t twin = plans_[plan].twin.value_or(plan);
+  return plans_[twin].last_used < plans_[plan].last_used ? twin : plan;
 }
 
 void Cursor::foresee(const std::vector<std::uint32_t>& history) {
@@ -71,13 +81,14 @@ void Cursor::foresee(const std::vector<std::uint32_t>& history) {
   foretold_ = 0;
   for (const std::uint32_t plan : history) {
     plans_[plan].last_used = ++iteration_;
-    at_ = {predict(plan), 0};
+    at_ = {whose_turn(predict(first_twin(plan))), 0};
   }
 }
 
 void Cursor::expect(std::vector<std::uint32_t> coming) {
   coming_ = std::move(coming);
   came_ = 0;
+  for (std::uint32_t& plan : coming_) plan = first_twin(plan);
   if (!coming_.empty()) at_ = {coming_.front(), 0};
 }
 
@@ -98,6 +109,10 @@ std::uint32_t Cursor::predict(std::uint32_t ended) {
   history_.push_back(ended);
   const bool full = history_.size() > kHistory;
   if (full) history_.erase(history_.begin(), history_.begin() + kHistory / 2);
+  if (came_as_told(ended)) {
+    foretold_ = 0;
+    return coming_[came_];
+  }
   if (came_true && !full) return history_[++foretold_];
   foretold_ = likeliest_next();
   return foretold_ != 0 ? history_[foretold_] : before;

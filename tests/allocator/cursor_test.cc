@@ -49,5 +49,48 @@ TEST(Cursor, KindsInTurnAreForetoldInTurn) {
   EXPECT_EQ(foretold({0, 1, 0, 1, 0, 1}), 0u);
 }
 
+TEST(Cursor, TwinsTakeTurnsWhateverComesBetween) {
+  std::vector<Plan> plans = train_and_evaluate();
+  plans.insert(plans.begin() + 1, plans.front());
+  Cursor cursor(plans);
+  EXPECT_EQ(cursor.position().plan, 0u);
+  std::vector<std::uint32_t> came;
+  for (int i = 0; i < 9; ++i) {
+    const std::uint32_t plan = i % 3 == 2 ? 2 : cursor.position().plan;
+    if (plan == 2) cursor.find({512 * 5, 0});
+    came.push_back(cursor.position().plan);
+    cursor.advance_to(static_cast<std::uint32_t>(plans[cursor.position().plan].entries.size()));
+    cursor.mark();
+  }
+  std::erase(came, 2u);
+  for (std::size_t i = 1; i < came.size(); ++i) EXPECT_NE(came[i], came[i - 1]) << i;
+}
+
+TEST(Cursor, AWrongTurnIsCorrectedOnceAnIteration) {
+  std::vector<Plan> plans = train_and_evaluate();
+  plans.insert(plans.begin() + 1, plans.front());
+  Cursor cursor(plans);
+  cursor.advance_to(2);
+  ASSERT_TRUE(cursor.may_follow(1, {0, 1}));
+  cursor.follow(1);
+  cursor.advance_to(3);
+  EXPECT_FALSE(cursor.may_follow(0, {1, 2})) << "it stays with the other one";
+  cursor.advance_to(4);
+  cursor.mark();
+  EXPECT_EQ(cursor.position().plan, 0u);
+  cursor.advance_to(1);
+  EXPECT_TRUE(cursor.may_follow(1, {0, 0}));
+}
+
+TEST(Cursor, WhatIsToldToComeIsExpected) {
+  Cursor cursor(train_and_evaluate());
+  cursor.foresee({0, 0, 0});
+  cursor.expect({1, 1, 0});
+  EXPECT_EQ(cursor.position().plan, 1u);
+  cursor.advance_to(5);
+  cursor.mark();
+  EXPECT_EQ(cursor.position().plan, 1u);
+}
+
 }  // namespace
 }  // namespace stowage::allocator

@@ -143,7 +143,10 @@ def start_up(run: Run) -> Result:
                       ("plain", plain))
     first, second = (found[label][1].get("switched_at_iteration", 0) for label in ("first", "second"))
     result.figure("iterations until the plan, second run", second, "iterations", ("first run", first))
-    result.check("the second run is planned, and no later than the first", 0 < second <= first, f"{second}, first {first}")
+    report = found["second"][1]
+    planned = report.get("state") == "planned" and report.get("planned_from_start", False)
+    result.check("the second run is planned from its first allocation", planned and second == 0 < first,
+                 f"at iteration {second}, first run {first}; {report.get('state')} {report.get('reason', '')}")
     return result
 
 
