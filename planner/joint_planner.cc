@@ -32,8 +32,7 @@ bool has_twins(const std::vector<Plan>& plans) {
 }
 
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
-/// comes to nothing. Where any good plan is wanted soon, one that saves half of what
-/// twins can save will do.
+/// comes to nothing. Where any good plan is wanted soon, one that saves half of what twins can save will do.
 Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& options,
                                    const std::stop_token& stop) {
   const Bytes bound = bound_of(kinds, options), least(bound.value() / kSharesWorthATwin);
