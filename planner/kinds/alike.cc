@@ -11,8 +11,27 @@ using placement::Claim;
 using placement::Item;
 using placement::Problem;
 
+bool same_request(const Allocation& a, const Allocation& b) {
+  return a.rounded == b.rounded && a.stream == b.stream;
+}
+
 bool alike(const Allocation& a, const Allocation& b) {
-  return a.rounded == b.rounded && a.stream == b.stream && class_of(a) == class_of(b);
+  return same_request(a, b) && class_of(a) == class_of(b);
+}
+
+template <class Same>
+std::vector<std::optional<std::uint32_t>> match(const std::vector<Allocation>& mine,
+                                                const std::vector<Allocation>& theirs, const Same& same) {
+  std::vector<std::optional<std::uint32_t>> matched(mine.size());
+  const std::size_t most = std::min(mine.size(), theirs.size());
+  std::size_t begin = 0;
+  for (; begin < most && same(mine[begin], theirs[begin]); ++begin)
+    matched[begin] = static_cast<std::uint32_t>(begin);
+  for (std::size_t end = 1; end <= most - begin; ++end) {
+    if (!same(mine[mine.size() - end], theirs[theirs.size() - end])) break;
+    matched[mine.size() - end] = static_cast<std::uint32_t>(theirs.size() - end);
+  }
+  return matched;
 }
 
 /// Calls `work` with each stretch of time in which item `i` needs its bytes; `gap` moves along with `i`.
@@ -58,17 +77,11 @@ std::vector<Claim> claims_of(const Problem& problem, const std::vector<std::opti
 }  // namespace
 
 std::vector<std::optional<std::uint32_t>> match_alike(const Kind& kind, const Kind& other) {
-  const std::vector<Allocation>&mine = kind.allocations, &theirs = other.allocations;
-  std::vector<std::optional<std::uint32_t>> matched(mine.size());
-  const std::size_t most = std::min(mine.size(), theirs.size());
-  std::size_t begin = 0;
-  for (; begin < most && alike(mine[begin], theirs[begin]); ++begin)
-    matched[begin] = static_cast<std::uint32_t>(begin);
-  for (std::size_t end = 1; end <= most - begin; ++end) {
-    if (!alike(mine[mine.size() - end], theirs[theirs.size() - end])) break;
-    matched[mine.size() - end] = static_cast<std::uint32_t>(theirs.size() - end);
-  }
-  return matched;
+  return match(kind.allocations, other.allocations, alike);
+}
+
+std::vector<std::optional<std::uint32_t>> match_requests(const Kind& kind, const Kind& other) {
+  return match(kind.allocations, other.allocations, same_request);
 }
 
 void fix_wishes(const std::vector<std::optional<Offset>>& wishes, Problem& problem) {

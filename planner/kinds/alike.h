@@ -17,6 +17,9 @@ namespace stowage::planner {
 /// longest common end of what is left; nothing elsewhere. Alike: same size, stream and class.
 [[nodiscard]] std::vector<std::optional<std::uint32_t>> match_alike(const Kind& kind, const Kind& other);
 
+/// The same for allocations of the same size and stream, whatever their class.
+[[nodiscard]] std::vector<std::optional<std::uint32_t>> match_requests(const Kind& kind, const Kind& other);
+
 /// Fixes the items of `problem` that are still free to their `wishes` (by item), unless one of them would
 /// overlap what is fixed or another wish. Requires: fixed items are disjoint. O(n log n).
 void fix_wishes(const std::vector<std::optional<Offset>>& wishes, placement::Problem& problem);

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "planner/kinds/roles.h"
+
 namespace stowage::planner {
 namespace {
 
@@ -203,6 +205,7 @@ std::uint32_t KindBook::outlived_at_most() const {
 
 Kinds KindBook::kinds() const {
   Kinds all{kinds_, {}, history_};
+  share_roles(all.kinds);
   for (const auto& [pair, lives] : transitions_) {
     Transition& transition = all.transitions.emplace_back(Transition{pair.first, pair.second, {}});
     for (const auto& [allocation, death] : lives) {

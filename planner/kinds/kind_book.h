@@ -43,7 +43,8 @@ class KindBook {
   [[nodiscard]] const Kind* find(std::uint64_t fingerprint) const;
   /// The most of Allocation::outlived. O(allocations).
   [[nodiscard]] std::uint32_t outlived_at_most() const;
-  /// All that was learned. `history` is that of the trace that was read last.
+  /// All that was learned, with what kinds have in common (roles.h). `history` is that of the trace that was
+  /// read last.
   [[nodiscard]] Kinds kinds() const;
 
  private:

@@ -17,10 +17,10 @@
 
 namespace stowage::planner {
 
-/// What make_plans() might have returned for `kinds` on `device`, around `in_use`, `tenants` and what streams
-/// have `claimed`, with the offsets of `plans`, which are by kind, twins behind theirs (twins.h); all else is
-/// this process's own. Error: kInvalidPlan, saying what does not fit.
-[[nodiscard]] Result<JointPlan> accept_plans(const Kinds& kinds, DeviceKind device,
+/// What make_plans() might have returned for `of_job` on `device`, around `in_use`, `tenants` and what
+/// streams have `claimed`, with the offsets of `plans`, which are by kind, twins behind theirs (twins.h); all
+/// else is this process's own. Error: kInvalidPlan, saying what does not fit.
+[[nodiscard]] Result<JointPlan> accept_plans(const Kinds& of_job, DeviceKind device,
                                              const std::vector<Plan>& in_use,
                                              const std::vector<Tenant>& tenants,
                                              const std::vector<StreamRange>& claimed,
