@@ -22,6 +22,7 @@
 #include "allocator/layout/layout.h"
 #include "core/plan.h"
 #include "core/support/check.h"
+#include "core/trace.h"
 
 namespace stowage::allocator {
 
@@ -135,6 +136,11 @@ class PlannedAllocator {
   /// From now on a request without a place, or whose place is in use, gets room in the arena that nothing
   /// needs while it lives, by what the plan knows. Otherwise such requests are misses.
   void improvise(bool wanted);
+
+  /// What the iteration allocated that has just ended: if requests that no plan knows were freed within it,
+  /// others of about their size may take a planned place from now on until that is needed. O(lives +
+  /// entries).
+  void learn_lives(const std::vector<RequestLife>& lives);
 
   /// From now on requests are served wherever they fit best in the whole reserved range, of which memory is
   /// taken as needed, probably `expected` bytes. Until replace_plans({}), after which nothing is served.

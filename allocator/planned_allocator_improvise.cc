@@ -31,10 +31,30 @@ void* PlannedAllocator::State::improvise_displaced(Position at, Bytes bytes) {
 }
 
 // Nothing says how long it lives. A copy of weights that took a planned place would displace what is planned
-// there, perhaps a far larger tensor, in every iteration; so only where no plan has a place.
+// there, perhaps a far larger tensor, in every iteration; so where no plan has a place, unless its like was
+// freed soon.
 void* PlannedAllocator::State::improvise_unplanned(Bytes bytes, StreamId stream) {
   if (!improvises || plans.empty()) return nullptr;
-  return improvise(bytes, stream, {}, true);
+  const bool frees_soon = lives.are_short(round_up(bytes));
+  void* const address = improvise(bytes, stream, {}, true);
+  return address == nullptr && frees_soon ? borrow(bytes, stream) : address;
+}
+
+// A place that the plan needs as late as possible, at least not before a quarter of what is left of it.
+void* PlannedAllocator::State::borrow(Bytes bytes, StreamId stream) {
+  constexpr std::uint32_t kLeastShare = 4;
+  const Position at = cursor.position();
+  const auto left = static_cast<std::uint32_t>(plans[at.plan].entries.size()) - at.entry;
+  for (std::uint32_t share = 1; share <= kLeastShare; share *= 2) {
+    void* const address = improvise(bytes, stream, {at.plan, at.entry, at.entry + left / share}, false);
+    if (address != nullptr) return address;
+  }
+  return nullptr;
+}
+
+void PlannedAllocator::learn_lives(const std::vector<RequestLife>& lives) {
+  const std::lock_guard guard(hot_.lock);
+  state_->lives.learn(lives, state_->plans);
 }
 
 void PlannedAllocator::improvise(bool wanted) {

@@ -13,6 +13,7 @@
 #include "allocator/layout/stream_regions.h"
 #include "allocator/online/online_region.h"
 #include "allocator/planned_allocator.h"
+#include "allocator/unplanned_lives.h"
 
 namespace stowage::allocator {
 
@@ -35,6 +36,7 @@ struct PlannedAllocator::State {
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
   bool improvises = false;
+  UnplannedLives lives;
   std::uint64_t sequence = 0;            ///< of the requests that were served online since take_sequence()
   std::unique_ptr<OnlineRegion> online;  ///< then there are no plans, and the layout has no slots
 
@@ -54,6 +56,7 @@ struct PlannedAllocator::State {
   void* serve_online(Bytes bytes, StreamId stream);
   void* improvise_displaced(Position at, Bytes bytes);
   void* improvise_unplanned(Bytes bytes, StreamId stream);
+  void* borrow(Bytes bytes, StreamId stream);
   void* improvise(Bytes bytes, StreamId stream, const Ahead& ahead, bool nowhere_planned);
   void install(std::vector<Plan> wanted, bool keep_position);
   Status add(Plan plan);

@@ -93,6 +93,14 @@ struct Mark {
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 
+/// A request of an iteration that has ended.
+struct RequestLife {
+  Bytes rounded{0};
+  StreamId stream{0};
+  bool lasted = false;  ///< it was not freed within its iteration
+  friend bool operator==(const RequestLife&, const RequestLife&) = default;
+};
+
 /// Two adjoining windows of equal length in marks that made the same allocations: the job's steady state.
 /// Ticks are half-open: previous is [previous_begin, begin), steady is [begin, end).
 struct SteadyWindow {

@@ -45,6 +45,9 @@ ServedIteration ServedIterations::finish(const allocator::ServeCounts& counts) {
     arena_.allocator().reset_peak();
     guard_.reset_peak();
   }
+  const bool improvised = std::exchange(improvised_before_, counts.improvised) != counts.improvised;
+  if ((missed != 0 || improvised) && recording_.is_on())
+    arena_.allocator().learn_lives(recording_.recorder().lives_of_window());
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");

@@ -38,7 +38,9 @@ TEST(Cursor, WhatComesAtAnIntervalIsForetoldFromItsSecondRoundOn) {
   std::vector<std::uint32_t> history;
   for (int round = 0; round < 3; ++round) {
     history.resize(history.size() + 6, 0);
-    if (round > 0) EXPECT_EQ(foretold(history), 1u) << "round " << round;
+    if (round > 0) {
+      EXPECT_EQ(foretold(history), 1u) << "round " << round;
+    }
     history.push_back(1);
     EXPECT_EQ(foretold(history), 0u);
   }

@@ -88,6 +88,54 @@ TEST(Improvise, WhatNoPlanKnowsTakesNoPlannedPlace) {
   EXPECT_EQ(allocator->counts().improvised, 0u);
 }
 
+/// An iteration in which a request of `bytes` comes that no plan knows; then the session tells how it lived.
+void show(PlannedAllocator& allocator, std::uint64_t bytes, bool lasted) {
+  EXPECT_EQ(allocator.allocate(Bytes(bytes), kStream), nullptr);
+  allocator.on_mark();
+  allocator.learn_lives({{round_up(Bytes(bytes)), kStream, lasted}});
+}
+
+TEST(Improvise, WhatWasFreedSoonBorrowsThePlaceThatIsNeededLast) {
+  const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
+  show(*allocator, 3000, /*lasted=*/false);
+  allocator->allocate(Bytes(kBlock), kStream);
+  void* const unknown = allocator->allocate(Bytes(2900), kStream);
+  ASSERT_NE(unknown, nullptr);
+  EXPECT_GE(offset_of(*allocator, unknown), 2 * kBlock)
+      << "what is left of the plan begins with another place";
+  EXPECT_EQ(allocator->counts().improvised, 1u);
+  allocator->free(unknown);
+  for (int i = 1; i < 4; ++i) EXPECT_NE(allocator->allocate(Bytes(kBlock), kStream), nullptr);
+  EXPECT_EQ(allocator->counts().displaced, 0u);
+}
+
+TEST(Improvise, WhatStayedBorrowsNothing) {
+  const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
+  show(*allocator, 3000, /*lasted=*/true);
+  show(*allocator, 3000, /*lasted=*/false);
+  EXPECT_EQ(allocator->allocate(Bytes(3000), kStream), nullptr);
+}
+
+TEST(Improvise, WhatAPlanPassesOnIsNotTakenForWhatItDoesNotKnow) {
+  Plan plan = plan_of({4, 4, 4, 4});
+  plan.entries[0].crosses = true;
+  const auto allocator = serving({plan}, 4 * kBlock);
+  for (const bool lasts : {false, true}) {
+    EXPECT_EQ(allocator->allocate(Bytes(kBlock + 512), kStream) == nullptr, !lasts);
+    allocator->on_mark();
+    std::vector<RequestLife> lives(2, {Bytes(kBlock + 512), kStream, lasts});
+    lives[0].lasted = true;
+    allocator->learn_lives(lives);
+  }
+  EXPECT_EQ(allocator->allocate(Bytes(kBlock + 512), kStream), nullptr);
+}
+
+TEST(Improvise, NothingIsLearnedOfSizesThatThePlanServed) {
+  const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
+  allocator->learn_lives({{Bytes(3072), kStream, /*lasted=*/false}});
+  EXPECT_EQ(allocator->allocate(Bytes(3000), kStream), nullptr);
+}
+
 TEST(Improvise, NothingUnlessItIsWanted) {
   const auto allocator = serving({plan_of({1, 2})}, 4 * kBlock);
   allocator->improvise(false);
@@ -127,6 +175,8 @@ TEST(Improvise, RandomRequestsNeverOverlap) {
     std::map<std::uint64_t, std::pair<std::uint64_t, void*>> live;
     for (int step = 0; step < 3000; ++step) {
       if (random() % 40 == 0) allocator->on_mark();
+      if (random() % 40 == 0)
+        allocator->learn_lives({{Bytes(512 * (1 + random() % 300)), kStream, random() % 8 == 0}});
       if (!live.empty() && random() % 2 == 0) {
         const auto at = std::next(live.begin(), static_cast<std::ptrdiff_t>(random() % live.size()));
         allocator->free(at->second.second);

@@ -87,8 +87,23 @@ TEST_F(RoomTest, TheIdleArenaMakesWayForAnEvaluationAndComesBack) {
   EXPECT_LE(highest, before + Bytes(2 * kBlock));
 }
 
+TEST_F(RoomTest, EvaluationsOfOtherSizesBorrowTheIdleArena) {
+  plan();
+  for (int i = 0; i < 20; ++i) {
+    evaluate(4, 3 * kMib + 512u * static_cast<std::uint64_t>(i));
+    iterate();
+  }
+  EXPECT_EQ(session->state(), SessionState::kPlanned);
+  EXPECT_LE(nlohmann::json::parse(session->report_json())["misses"]["unexpected"], 8)
+      << "those of the first one";
+}
+
 TEST_F(RoomTest, AJobThatWouldExchangeMemoryAllTheTimeLeavesItsPlan) {
   plan();
+  evaluate(1, 3 * kMib);
+  void* const stays = allocate(3 * kMib);  // so that others of this size borrow nothing
+  iterate();
+  job->free(stays);
   int iterations = 0;
   while (session->state() == SessionState::kPlanned && iterations < 40) {
     evaluate(8, 3 * kMib + 512u * static_cast<std::uint64_t>(++iterations));

@@ -42,6 +42,21 @@ TEST(Recorder, writes_down_an_allocation_and_its_two_step_free) {
   EXPECT_EQ(feed.recorder.live(), Bytes(1024 + 512));
 }
 
+TEST(Recorder, tells_which_requests_of_the_last_window_outlived_it) {
+  Feed feed;
+  EXPECT_TRUE(feed.recorder.lives_of_window().empty());
+  feed.alloc(512);
+  feed.recorder.on_mark(MarkSource::kOptimizer);
+  const void* freed = feed.alloc(100, 3);
+  const void* lasting = feed.alloc(600);
+  feed.recorder.on_free(freed);
+  feed.recorder.on_mark(MarkSource::kOptimizer);
+  feed.recorder.on_free(lasting);
+  const std::vector<RequestLife> lives = feed.recorder.lives_of_window();
+  EXPECT_EQ(lives,
+            (std::vector<RequestLife>{{Bytes(512), StreamId(3), false}, {Bytes(1024), StreamId(0), true}}));
+}
+
 TEST(Recorder, ignores_unknown_null_and_repeated_frees) {
   Feed feed;
   const void* a = feed.alloc(512);

@@ -156,6 +156,18 @@ std::optional<std::uint64_t> Recorder::fingerprint_of_window(std::size_t back) c
   return segments[segments.size() - 1 - back].fingerprint.value();
 }
 
+std::vector<RequestLife> Recorder::lives_of_window() const {
+  const Lock lock(state_->mutex);
+  std::vector<RequestLife> lives;
+  if (state_->segments.empty()) return lives;
+  const Segment& window = state_->segments.back();
+  const Log<Buffer>& log = state_->buffers.log();
+  for (std::uint64_t key = window.first_buffer; key < window.end_buffer; ++key) {
+    if (log.holds(key)) lives.push_back({log[key].rounded, log[key].stream, log[key].death >= window.end});
+  }
+  return lives;
+}
+
 bool Recorder::comes_again(std::size_t count) const {
   const Lock lock(state_->mutex);
   const std::deque<Segment>& segments = state_->segments;

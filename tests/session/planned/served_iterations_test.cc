@@ -31,6 +31,16 @@ TEST_F(ServedIterationsTest, TellHowManyRequestsAreOffThePlan) {
   EXPECT_FALSE(ended->is_clean());
 }
 
+TEST_F(ServedIterationsTest, WhatWasFreedSoonBorrowsPlannedPlacesWhenItComesAgain) {
+  arena->allocator().improvise(true);
+  for (const std::uint64_t missed : {1u, 0u}) {
+    release(request(1000));  // an evaluation before the step
+    request_all({kBlock, kBlock, kBlock});
+    EXPECT_EQ(mark()->missed, missed);
+  }
+  EXPECT_EQ(arena->allocator().counts().improvised, 1u);
+}
+
 TEST_F(ServedIterationsTest, AMarkWithoutRequestsIsNone) {
   request_all({kBlock, kBlock, kBlock});
   EXPECT_TRUE(mark());
