@@ -203,12 +203,17 @@ void PlannedAllocator::State::install(std::vector<Plan> wanted, bool keep_positi
   idle.note_arena();
 }
 
+Status PlannedAllocator::State::grow(Bytes height) {
+  const Bytes with_room = std::min(with_room_above(height), arena->reserved());
+  return arena->grow(improvises ? with_room : height);
+}
+
 Status PlannedAllocator::State::add(Plan plan) {
   if (online != nullptr) return serves_online_only();
   if (Status fits = check_plan(plan, *arena); !fits.ok()) return fits;
   std::vector<Plan> wanted = plans;
   if (plan.height > arena->mapped()) {
-    if (Status grown = arena->grow(plan.height); !grown.ok()) return grown;
+    if (Status grown = grow(plan.height); !grown.ok()) return grown;
   }
   if (Status apart = regions.admit({plan}); !apart.ok()) return apart;
   wanted.push_back(std::move(plan));
@@ -227,7 +232,7 @@ Status PlannedAllocator::State::replace(std::vector<Plan> wanted) {
     if (Status fits = check_plan(plan, *arena); !fits.ok()) return fits;
   }
   if (const Bytes height(highest(wanted)); height > arena->mapped()) {
-    if (Status grown = arena->grow(height); !grown.ok()) return grown;
+    if (Status grown = grow(height); !grown.ok()) return grown;
   }
   if (Status apart = regions.admit(wanted); !apart.ok()) return apart;
   install(std::move(wanted), false);

@@ -59,6 +59,10 @@ struct ArenaBlock {
   friend bool operator==(const ArenaBlock&, const ArenaBlock&) = default;
 };
 
+/// The bytes to map for plans of this height, so that metrics, logged values and the like that no plan knows
+/// have room above all of them.
+[[nodiscard]] Bytes with_room_above(Bytes height);
+
 class PlannedAllocator {
  public:
   /// Requires: every plan passes Plan::validate() and fits the arena's reserved range, and no address is of

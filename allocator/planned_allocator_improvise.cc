@@ -8,6 +8,12 @@
 
 namespace stowage::allocator {
 
+Bytes with_room_above(Bytes height) {
+  constexpr std::uint64_t kMostRoom = 64 << 10, kShareOfRoom = 256;
+  const std::uint64_t room = std::min(kMostRoom, height.value() / kShareOfRoom);
+  return height + Bytes(room / kGranule.value() * kGranule.value());
+}
+
 void* PlannedAllocator::State::improvise(Bytes bytes, StreamId stream, const Ahead& ahead,
                                          bool nowhere_planned) {
   const std::optional<Slot> slot = hot.layout.take_hole(bytes, stream, ahead, nowhere_planned);

@@ -59,6 +59,7 @@ struct PlannedAllocator::State {
   void* borrow(Bytes bytes, StreamId stream);
   void* improvise(Bytes bytes, StreamId stream, const Ahead& ahead, bool nowhere_planned);
   void install(std::vector<Plan> wanted, bool keep_position);
+  Status grow(Bytes height);
   Status add(Plan plan);
   Status replace(std::vector<Plan> wanted);
 };

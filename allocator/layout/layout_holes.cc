@@ -7,7 +7,7 @@ namespace stowage::allocator {
 namespace {
 
 constexpr std::uint64_t kPieces = 512;       // the arena is cut into, besides at the slots' ends
-constexpr std::uint64_t kSmallPiece = 4096;  // bytes, of the part that no plan has a place in
+constexpr std::uint64_t kSmallPiece = 512;  // bytes, of the part that no plan has a place in
 constexpr std::uint64_t kLeastPiece = 64 * 1024;
 
 std::uint64_t up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }

@@ -82,6 +82,7 @@ Status ServedArena::map_for(const std::vector<Plan>& plans) {
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
   Bytes height{0};
   for (const Plan& plan : plans) height = std::max(height, plan.height);
+  if (!budget_.on()) height = allocator::with_room_above(height);
   Result<std::unique_ptr<RetirableArena>> retirable =
       map_retirable(height, budget_.on() || port_.commits_on_touch() ? allocator::Backing::kNow
                                                                      : allocator::Backing::kOnUse);

@@ -81,6 +81,20 @@ TEST(Improvise, WhatNoPlanKnowsGoesWhereNoPlanHasAPlace) {
   EXPECT_EQ(allocator->counts().improvised, 2u);
 }
 
+TEST(Improvise, TheRoomAboveAPlanIsAShareOfItAndAtMost64Kib) {
+  EXPECT_EQ(with_room_above(Bytes(64 << 10)), Bytes(64 << 10)) << "less than a granule is none";
+  EXPECT_EQ(with_room_above(Bytes(1 << 20)), Bytes((1 << 20) + 4096));
+  EXPECT_EQ(with_room_above(Bytes(std::uint64_t{8} << 30)), Bytes((std::uint64_t{8} << 30) + (64 << 10)));
+}
+
+TEST(Improvise, PlansThatGrowKeepTheRoomAboveThem) {
+  auto arena = make_arena(HostBackend(), Bytes(16 * kBlock), Bytes(4 * kBlock));
+  PlannedAllocator allocator(std::move(*arena), {plan_of({4, 4, 4, 4})});
+  allocator.improvise(true);
+  ASSERT_TRUE(allocator.replace_plans({plan_of({8, 8, 8, 8, 8, 8, 8, 8})}).ok());
+  EXPECT_NE(allocator.allocate(Bytes(512), kStream), nullptr);
+}
+
 TEST(Improvise, WhatNoPlanKnowsTakesNoPlannedPlace) {
   const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
   for (std::uint64_t i = 0; i < 40; ++i)

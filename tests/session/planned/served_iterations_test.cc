@@ -23,7 +23,7 @@ TEST_F(ServedIterationsTest, TellHowManyRequestsAreOffThePlan) {
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->requests, 3u);
   EXPECT_TRUE(ended->is_clean());
-  request_all({kBlock, kBlock, kBlock, 1000, 2000});
+  request_all({kBlock, kBlock, kBlock, 5000, 6000});
   ended = mark();
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->requests, 5u);
@@ -34,7 +34,7 @@ TEST_F(ServedIterationsTest, TellHowManyRequestsAreOffThePlan) {
 TEST_F(ServedIterationsTest, WhatWasFreedSoonBorrowsPlannedPlacesWhenItComesAgain) {
   arena->allocator().improvise(true);
   for (const std::uint64_t missed : {1u, 0u}) {
-    release(request(1000));  // an evaluation before the step
+    release(request(5000));  // an evaluation before the step
     request_all({kBlock, kBlock, kBlock});
     EXPECT_EQ(mark()->missed, missed);
   }
