@@ -6,7 +6,7 @@
 namespace stowage::allocator {
 namespace {
 
-constexpr std::uint64_t kPieces = 512;       // the arena is cut into, besides at the slots' ends
+constexpr std::uint64_t kPieces = 512;      // the arena is cut into, besides at the slots' ends
 constexpr std::uint64_t kSmallPiece = 512;  // bytes, of the part that no plan has a place in
 constexpr std::uint64_t kLeastPiece = 64 * 1024;
 
