@@ -14,6 +14,7 @@ MOST, SLACK = 1.01, 4 << 20  # a sound row reserves more than the better allocat
 TEXT = f"""Asked of every row: bits as without Stowage, and at most {CPU} times the CPU time.
 
 - Of steady and dynamic rows: Stowage is not off at the end.
+- Of *steady* rows: a second run is planned from its first allocation on.
 - Of *steady* rows: {CLEAN:.0%} of the planned iterations without a miss, at most {OFF_PLAN:.0%} of the requests off the
   plan, no more reserved than under either of PyTorch's settings.
 - Of *dynamic* rows: {FROM_ARENA:.0%} of the bytes from the arena, no more reserved than with expandable segments.
@@ -24,7 +25,7 @@ def of_bits(measured: Measured) -> Iterator[str]:
     for mode, outcome in measured.outcomes.items():
         if outcome.failed:
             yield f"{mode} failed ({outcome.status})"
-    for mode in ("planned", "budget"):
+    for mode in ("planned", "again", "budget"):
         if measured.has("plain", mode) and not same_bits(measured, mode):
             yield f"other bits ({mode})"
 
@@ -56,6 +57,13 @@ def of_plans(measured: Measured, kind: str) -> Iterator[str]:
         yield f"from the arena {from_arena(outcome):.1%}"
 
 
+def of_second_run(measured: Measured, kind: str) -> Iterator[str]:
+    if kind == STEADY and measured.has("again"):
+        late = [report for report in measured.outcomes["again"].reports if not report["planned_from_start"]]
+        if late:
+            yield "second run recorded again"
+
+
 def of_time(measured: Measured) -> Iterator[str]:
     if measured.cpu and measured.cpu["median"] > CPU:
         yield f"CPU time {measured.cpu['median']:.3f}"
@@ -63,7 +71,7 @@ def of_time(measured: Measured) -> Iterator[str]:
 
 def faults(name: str, measured: Measured) -> list[str]:
     kind = ROWS[name].kind
-    return [*of_bits(measured), *of_plans(measured, kind), *of_memory(measured, kind), *of_time(measured)]
+    return [*of_bits(measured), *of_plans(measured, kind), *of_second_run(measured, kind), *of_memory(measured, kind), *of_time(measured)]
 
 
 def missed(rows: dict[str, Measured]) -> dict[str, list[str]]:

@@ -107,5 +107,14 @@ def reserved(measured: Measured, mode: str) -> int:
     return measured.outcomes[mode].left["reserved"]
 
 
+def reserved_to_first_run(measured: Measured) -> float | None:
+    """The most that the processes of a second run reserved, to that of the run without kept plans."""
+    if not measured.has("planned", "again"):
+        return None
+    most = [sum(report.get("reserved_after_bytes", 0) for report in measured.outcomes[mode].reports)
+            for mode in ("again", "planned")]
+    return most[0] / most[1] if most[1] else None
+
+
 def on_device(measured: Measured) -> bool:
     return measured.has(*ON_CUDA)

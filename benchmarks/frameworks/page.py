@@ -16,6 +16,8 @@ PLANS = ("program", "kind", "bits", "state at the end", "clean / planned",
          *(f"{reason.replace('_', ' ')} / iteration" for reason in REASONS), "off the plan", "improvised", "from the arena",
          "height / bound", "CPU time")
 MEMORY = ("program", *(f"{mode}, ever" for mode in ON_CUDA), "/ expandable", "state on the device", "clean / planned")
+AGAIN = ("program", "bits", "planned from the start", "state at the end", "requests", "off the plan", "improvised",
+         "reserved, of the first run's")
 BUDGET = ("program", "in 70 %", "state, held of own peak")
 
 
@@ -75,6 +77,17 @@ def memory_line(name: str, measured: Measured) -> tuple[str, ...]:
     return (name, *cells, f"{ratio:.3f}", states(measured.outcomes["stowage"]), clean(measured.outcomes["stowage"]))
 
 
+def again_line(name: str, measured: Measured) -> tuple[str, ...]:
+    if not measured.has("again"):
+        return (name, bits(measured, "again"), *[NOTHING] * (len(AGAIN) - 2))
+    outcome = measured.outcomes["again"]
+    whole = figures.whole(outcome.reports)
+    from_start = " / ".join("yes" if report["planned_from_start"] else "no" for report in outcome.reports)
+    ratio = figures.reserved_to_first_run(measured)
+    return (name, bits(measured, "again"), from_start, states(outcome), f"{whole.requests:,}",
+            f"{whole.missed:,} ({whole.share(whole.missed):.2%})", f"{whole.improvised:,}", f"{ratio:.3f}" if ratio else NOTHING)
+
+
 def budget_line(name: str, measured: Measured) -> tuple[str, ...]:
     outcome = measured.outcomes.get("budget")
     return name, bits(measured, "budget"), states(outcome) if outcome else NOTHING
@@ -85,7 +98,7 @@ def tables(rows: dict[str, Measured]) -> dict[str, str]:
     found = {}
     for about, head, line, modes in (
             ("plans", PLANS, plan_line, ("planned",)), ("memory", MEMORY, memory_line, ON_CUDA),
-            ("budget", BUDGET, budget_line, ("budget",))):
+            ("again", AGAIN, again_line, ("again",)), ("budget", BUDGET, budget_line, ("budget",))):
         lines = [line(name, measured) for name, measured in rows.items() if set(modes) & set(measured.outcomes)]
         found[about] = table([head, *lines]) + "\n" if lines else ""
     return found
@@ -122,6 +135,12 @@ to that without, in pairs.
 {shown['memory']}
 On the simulated device of 80 GiB (`simulator/README.md`), in MiB: the most that `torch.cuda.max_memory_reserved()` was in
 the last third of the iterations, and in the whole run.
+
+## The second run
+
+{shown['again']}
+On the CPU: the second of two runs that share a folder of kept plans, all requests from the first one on.
+*Reserved*: the most that arena and PyTorch held together after the switch, to that of the row's run without kept plans.
 
 ## In 70 % of the job's own peak
 

@@ -1,6 +1,7 @@
 """Runs a program of rows.py in a mode: on the CPU or the simulated device, with Stowage or without."""
 
 import json
+import os
 import pathlib
 import resource
 import subprocess
@@ -17,11 +18,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 STOWAGE = {"STOWAGE": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
 MODES = {
     "plain": {}, "planned": STOWAGE | {"STOWAGE_DEVICES": "cpu"},
+    "again": STOWAGE | {"STOWAGE_DEVICES": "cpu"},
     "budget": STOWAGE | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": "70%"},
     "native": {}, "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
     "stowage": STOWAGE | {"STOWAGE_DEVICES": "cuda"}}
 ON_CUDA = ("native", "expandable", "stowage")
-WITHOUT = {"plain": "plain", "planned": "plain", "budget": "plain"} | dict.fromkeys(ON_CUDA, "native")
+WITHOUT = dict.fromkeys(("plain", "planned", "again", "budget"), "plain") | dict.fromkeys(ON_CUDA, "native")
 LIMIT_S = 600
 
 
@@ -67,14 +69,24 @@ def call(words: tuple[str, ...], settings: dict[str, str]) -> Outcome:
 
 
 def run(name: str, mode: str, looks: bool = True) -> Outcome:
-    """`looks`: left.py asks for the report on the way; not where CPU time is compared."""
+    """`looks`: left.py asks for the report on the way; not where CPU time is compared. `again`: the second of two runs that
+    share a folder of kept plans."""
+    if mode != "again":
+        return run_once(name, mode, {}, looks)
+    with tempfile.TemporaryDirectory() as plans:
+        os.chmod(plans, 0o700)
+        first = run_once(name, mode, {"STOWAGE_PLAN_CACHE": plans}, looks)
+        return first if first.failed else run_once(name, mode, {"STOWAGE_PLAN_CACHE": plans}, looks)
+
+
+def run_once(name: str, mode: str, more: dict[str, str], looks: bool) -> Outcome:
     row = ROWS[name]
     with tempfile.TemporaryDirectory() as folder:
         if row.before:
             first = call(row.before, environment(WITHOUT[mode], folder))
             if first.status:
                 return first
-        outcome = call(row.command, environment(mode, folder) | ({"LEFT_LOOKS": "1"} if looks else {}))
+        outcome = call(row.command, environment(mode, folder) | more | ({"LEFT_LOOKS": "1"} if looks else {}))
         outcome.reports = [json.loads(path.read_text()) for path in sorted(pathlib.Path(folder).glob("report*.json"))]
     return outcome
 
