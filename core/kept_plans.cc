@@ -60,8 +60,12 @@ Status KeptPlans::validate() const {
       return Error{ErrorCode::kInvalidPlan, "a kept plan is for another kind of device than its context"};
     if (Status valid = plan.validate(); !valid) return valid;
   }
-  const auto is_wrong = [this](std::uint32_t kind) { return kind < opening || kind >= plans.size(); };
-  if (opening >= plans.size() || std::any_of(history.begin(), history.end(), is_wrong))
+  std::uint32_t begun = 0;
+  const auto is_wrong = [&](std::uint32_t kind) {
+    return kind >= plans.size() || (kind < opening && kind != begun++);
+  };
+  if (opening >= plans.size() || std::any_of(history.begin(), history.end(), is_wrong) || begun != opening ||
+      (opening != 0 && history.back() < opening))
     return Error{ErrorCode::kInvalidPlan, "the order of the kept plans names one that is not there"};
   return {};
 }

@@ -18,7 +18,7 @@
 namespace stowage {
 
 /// Raised when plans of before must not be used any more: it is part of every hash.
-inline constexpr std::uint32_t kKeptPlansVersion = 2;
+inline constexpr std::uint32_t kKeptPlansVersion = 3;
 /// No file has more plans.
 inline constexpr std::size_t kMostKeptPlans = 64;
 
@@ -45,8 +45,9 @@ struct KeptPlans {
   Bytes lower_bound{0};                       ///< with an opening, as in JointPlan
   Bytes need{0};                              ///< what an earlier run needed without a plan; 0: not known
 
-  /// Checks each plan, that there is one, and that all are for the context's device; that an opening is
-  /// followed by a plan, and that the history holds plans which are not of it. Error: kInvalidPlan.
+  /// Checks each plan, that there is one, and that all are for the context's device; that the history holds
+  /// plans that are there, those of an opening once each and in their order, and one behind them. Error:
+  /// kInvalidPlan.
   [[nodiscard]] Status validate() const;
   friend bool operator==(const KeptPlans&, const KeptPlans&) = default;
 };

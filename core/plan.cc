@@ -69,4 +69,10 @@ Status Plan::validate() const {
   return {};
 }
 
+std::size_t opening_length(const std::vector<std::uint32_t>& history, std::uint32_t opening) {
+  const auto last = std::find_if(history.rbegin(), history.rend(),
+                                 [opening](std::uint32_t plan) { return plan < opening; });
+  return static_cast<std::size_t>(history.rend() - last);
+}
+
 }  // namespace stowage

@@ -63,10 +63,14 @@ struct JointPlan {
   std::vector<std::uint32_t> history;  ///< kinds of the latest iterations, oldest first: what may come next
   Bytes height{0};                     ///< of the highest plan
   Bytes lower_bound{0};  ///< live bytes at their most over all kinds and what they leave to each other
-  /// The first so many plans are for the iterations that a job begins with, in this order; they come once,
-  /// and `history` then holds those that followed. 0: the plans are for a job that is under way.
+  /// The first so many plans are for iterations at a job's beginning that do not come again, in this order;
+  /// `history` then holds all iterations from the first one on. 0: the plans are for a job that is under way.
   std::uint32_t opening = 0;
   friend bool operator==(const JointPlan&, const JointPlan&) = default;
 };
+
+/// How many iterations there are in `history` up to the last one that does not come again; the first
+/// `opening` plans are for those.
+[[nodiscard]] std::size_t opening_length(const std::vector<std::uint32_t>& history, std::uint32_t opening);
 
 }  // namespace stowage

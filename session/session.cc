@@ -135,7 +135,7 @@ void Session::State::begin_planned() {
   if (state.load(std::memory_order_relaxed) != SessionState::kRecording || !recording.has_beginning()) return;
   std::optional<JointPlan> kept = planning.find_opening();
   if (!kept) return;
-  const std::uint32_t iterations_of_it = kept->opening;
+  const auto iterations_of_it = static_cast<std::uint32_t>(opening_length(kept->history, kept->opening));
   const Result<SessionVerdict> verdict = plan_switch.try_plans(*kept);
   if (!verdict.ok() || verdict->to != SessionState::kPlanned) {
     note(1, "the job does not begin planned: " + (verdict.ok() ? verdict->why : verdict.error().message));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace stowage::planner {
@@ -42,11 +43,14 @@ void place_lasting(const Kind& kind, Plan& plan, Bytes& top) {
 std::optional<Opening> find_opening(const Trace& trace, const KindBook& book) {
   const std::vector<std::uint64_t> all = iterations_of(trace);
   const auto repeats = [&](std::uint64_t seen) { return book.knows(seen); };
-  const auto first = std::find_if(all.begin(), all.end(), repeats);
-  if (first == all.begin() || first == all.end()) return std::nullopt;
-  Opening opening{{all.begin(), first}, {first, std::find_if_not(first, all.end(), repeats)}, {}};
-  if (opening.iterations.size() > Opening::kMostIterations) return std::nullopt;
-  opening.marks = trace.marks.front().source;
+  const auto most = static_cast<std::ptrdiff_t>(std::min(all.size(), Opening::kMostIterations));
+  const auto after =
+      std::find_if_not(all.rend() - most, all.rend(), repeats).base();  // behind the last of its own
+  const auto end = std::find_if_not(after, all.end(), repeats);
+  if (after == all.begin() || end == after) return std::nullopt;
+  Opening opening{{all.begin(), end}, {}, trace.marks.front().source};
+  std::copy_if(all.begin(), after, std::back_inserter(opening.own), std::not_fn(repeats));
+  if (std::set(opening.own.begin(), opening.own.end()).size() != opening.own.size()) return std::nullopt;
   for (const Mark& mark : trace.marks) {
     if (mark.source == MarkSource::kPeriod || mark.source != opening.marks) return std::nullopt;
   }
@@ -54,18 +58,17 @@ std::optional<Opening> find_opening(const Trace& trace, const KindBook& book) {
 }
 
 NextKinds with_opening_last(const Kinds& kinds, const Opening& opening) {
-  NextKinds all{{}, static_cast<std::uint32_t>(opening.iterations.size())};
+  NextKinds all{{}, static_cast<std::uint32_t>(opening.own.size())};
   const auto number_of = [](const std::vector<Kind>& among, std::uint64_t fingerprint) {
     const auto is_it = [&](const Kind& kind) { return kind.fingerprint == fingerprint; };
     return static_cast<std::uint32_t>(std::find_if(among.begin(), among.end(), is_it) - among.begin());
   };
   const auto is_its = [&](const Kind& kind) {
-    return std::find(opening.iterations.begin(), opening.iterations.end(), kind.fingerprint) !=
-           opening.iterations.end();
+    return std::find(opening.own.begin(), opening.own.end(), kind.fingerprint) != opening.own.end();
   };
   std::copy_if(kinds.kinds.begin(), kinds.kinds.end(), std::back_inserter(all.kinds.kinds),
                std::not_fn(is_its));
-  for (const std::uint64_t fingerprint : opening.iterations)
+  for (const std::uint64_t fingerprint : opening.own)
     all.kinds.kinds.push_back(kinds.kinds[number_of(kinds.kinds, fingerprint)]);
   const auto moved = [&](std::uint32_t kind) {
     return number_of(all.kinds.kinds, kinds.kinds[kind].fingerprint);
@@ -76,7 +79,7 @@ NextKinds with_opening_last(const Kinds& kinds, const Opening& opening) {
     for (Carried& carried : transition.carried) carried.kind = moved(carried.kind);
     all.kinds.transitions.push_back(std::move(transition));
   }
-  for (const std::uint64_t fingerprint : opening.after)
+  for (const std::uint64_t fingerprint : opening.iterations)
     all.kinds.history.push_back(number_of(all.kinds.kinds, fingerprint));
   return all;
 }
@@ -91,7 +94,8 @@ JointPlan begin_with_opening(JointPlan made, const NextKinds& all, Bytes bound) 
     place_lasting(kinds[kinds.size() - all.opening + i], made.plans[others + i], top);
   std::rotate(made.plans.begin(), made.plans.begin() + static_cast<std::ptrdiff_t>(others), made.plans.end());
   made.opening = all.opening;
-  for (std::uint32_t& kind : made.history) kind += all.opening;
+  for (std::uint32_t& plan : made.history)
+    plan = plan < others ? plan + all.opening : plan - static_cast<std::uint32_t>(others);
   made.height = top;
   made.lower_bound = std::min(bound + (top - height), top);
   return made;

@@ -1,6 +1,5 @@
 #include "session/planned/planned_phase.h"
 
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,13 +27,10 @@ void PlannedPhase::serve(const JointPlan& plans) {
               std::to_string(plans.lower_bound.value()) + ", " + plans.plans.front().technique + ")");
 }
 
-// An opening's iterations come first, then those that came after it in the run that left it.
+// With an opening, the order is that of the run which left it, from the first iteration on.
 void PlannedPhase::foresee(const JointPlan& plans) {
   if (plans.opening == 0) return arena_.allocator().foresee(plans.history);
-  std::vector<std::uint32_t> coming(plans.opening);
-  std::iota(coming.begin(), coming.end(), 0);
-  coming.insert(coming.end(), plans.history.begin(), plans.history.end());
-  arena_.allocator().foresee(plans.history, std::move(coming));
+  arena_.allocator().foresee(plans.history, plans.history);
 }
 
 Status PlannedPhase::leave_opening(const JointPlan& others) {

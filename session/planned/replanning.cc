@@ -12,7 +12,7 @@ namespace stowage::session {
 namespace {
 
 // Of an earlier run's plans; that run knew more about lifetimes than this one does before.
-constexpr std::uint64_t kKnown = 16;
+constexpr std::uint64_t kKnown = 6;
 constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may come on top
 constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
 constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height

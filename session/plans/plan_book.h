@@ -140,6 +140,7 @@ class PlanBook {
                                                   std::vector<StreamRange> claimed = {}) const;
   JointPlan take_opening(JointPlan plans);
   bool keep_opening();
+  [[nodiscard]] std::vector<std::uint32_t> order_among(const std::vector<Plan>& plans) const;
   [[nodiscard]] bool spares_lasting(const PlanEntry& entry) const;
   /// As plans(), of iterations that are not the opening's.
   [[nodiscard]] bool repeats(std::uint64_t fingerprint) const;
@@ -160,9 +161,10 @@ class PlanBook {
   planner::KindBook next_kinds_;                  ///< all kinds, and the opening's
   bool lacks_beginning_ = false;
   bool next_is_due_ = false;
-  bool next_is_kept_ = false;                                  ///< by this run
-  KeptPlans began_with_;                                       ///< without its plans
-  std::vector<Plan> opening_;                                  ///< that this run began with
+  bool next_is_kept_ = false;               ///< by this run
+  KeptPlans began_with_;                    ///< without its plans
+  std::vector<std::uint64_t> began_order_;  ///< fingerprints of the iterations that its plans are for
+  std::vector<Plan> opening_;               ///< that this run began with
   std::set<std::pair<std::uint64_t, std::uint64_t>> lasting_;  ///< its lasting places: offset, bytes
   Bytes lasting_bytes_{0};
   std::optional<std::uint64_t> found_by_;  ///< fingerprint that the kept plans are found by in the next run

@@ -27,7 +27,8 @@ JointPlan PlanBook::take_opening(JointPlan plans) {
   }
   JointPlan others;
   others.plans.assign(first, plans.plans.end());
-  for (const std::uint32_t kind : plans.history) others.history.push_back(kind - plans.opening);
+  for (std::size_t i = opening_length(plans.history, plans.opening); i < plans.history.size(); ++i)
+    others.history.push_back(plans.history[i] - plans.opening);
   for (const Plan& plan : others.plans) others.height = std::max(others.height, plan.height);
   lasting_bytes_ = planner::lasting_bytes(plans);
   others.lower_bound =
@@ -55,6 +56,8 @@ std::optional<KeptPlans> PlanBook::find_opening() {
   if (!found) return found;
   began_with_ = *found;
   began_with_.plans.clear();
+  began_order_.clear();
+  for (const std::uint32_t plan : found->history) began_order_.push_back(found->plans[plan].fingerprint);
   return found;
 }
 
@@ -70,6 +73,18 @@ bool PlanBook::spares_lasting(const PlanEntry& entry) const {
   return spares(entry.offset) && spares(entry.spare);
 }
 
+// The iterations of the run that this one began like, up to the first that has no plan any more.
+std::vector<std::uint32_t> PlanBook::order_among(const std::vector<Plan>& plans) const {
+  std::vector<std::uint32_t> order;
+  for (const std::uint64_t fingerprint : began_order_) {
+    const auto is_its = [&](const Plan& plan) { return plan.fingerprint == fingerprint; };
+    const auto found = std::find_if(plans.begin(), plans.end(), is_its);
+    if (found == plans.end()) break;
+    order.push_back(static_cast<std::uint32_t>(found - plans.begin()));
+  }
+  return order;
+}
+
 // Plans that were made around what lasts, in the same arena, go with the opening as those before did. False:
 // they were not, since what was taken to last has died.
 bool PlanBook::keep_opening() {
@@ -80,6 +95,7 @@ bool PlanBook::keep_opening() {
     if (!std::all_of(plan.entries.begin(), plan.entries.end(), spares)) return false;
     kept.plans.push_back(plan);
   }
+  kept.history = order_among(kept.plans);
   kept.lower_bound = in_use_.lower_bound + lasting_bytes_;
   if (kept.plans.size() > kMostKeptPlans) return false;
   cache_.store_opening(std::move(kept), /*anew=*/true);
@@ -111,7 +127,7 @@ void PlanBook::learn_beginning(const Trace& trace) {
   if (!learned) return;
   std::optional<planner::Opening> found = planner::find_opening(trace, next_kinds_);
   if (!found) return;
-  const std::vector<std::uint64_t>& own = found->iterations;
+  const std::vector<std::uint64_t>& own = found->own;
   learned = next_kinds_.observe(trace, [&](std::uint64_t fingerprint) {
     return std::find(own.begin(), own.end(), fingerprint) != own.end();
   });
@@ -122,7 +138,11 @@ void PlanBook::learn_beginning(const Trace& trace) {
 
 PlanBook::Next PlanBook::ask_next() {
   next_is_due_ = false;
-  Next next{planner::with_opening_last(next_kinds_.kinds(), *next_opening_), options_for(kGoodEnough, {}),
+  // What the job did once when it began, it may have come back to.
+  planner::Opening opening = *next_opening_;
+  std::erase_if(opening.own, [this](std::uint64_t fingerprint) { return repeats(fingerprint); });
+  if (opening.own.empty()) opening.own = next_opening_->own;
+  Next next{planner::with_opening_last(next_kinds_.kinds(), opening), options_for(kGoodEnough, {}),
             in_use_.lower_bound};
   next.options.in_use = in_use_.plans;
   return next;

@@ -51,20 +51,21 @@ TEST(KeptPlans, SeveralPlansAreKeptTogether) {
   EXPECT_EQ(encode_kept_plans(kept).error().code, ErrorCode::kInvalidPlan);
 }
 
-TEST(KeptPlans, AnOpeningIsKeptWithTheOrderOfWhatFollows) {
+TEST(KeptPlans, AnOpeningIsKeptWithTheOrderOfTheIterations) {
   KeptPlans kept = some_kept();
   for (std::uint64_t seed = 2; seed < 5; ++seed) kept.plans.push_back(plan_for(DeviceKind::kCuda, seed));
   kept.opening = 2;
-  kept.history = {2, 3, 3, 2};
+  kept.history = {0, 2, 1, 2, 3, 3, 2};
   kept.marks = MarkSource::kUser;
   kept.lower_bound = Bytes(4096);
   kept.need = Bytes(8192);
   const auto read = decode_kept_plans(bytes_of(kept));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, kept);
-  for (const std::uint32_t wrong : {1u, 4u}) {
-    kept.history.back() = wrong;
-    EXPECT_EQ(encode_kept_plans(kept).error().code, ErrorCode::kInvalidPlan) << wrong;
+  for (const std::vector<std::uint32_t>& wrong :
+       std::vector<std::vector<std::uint32_t>>{{0, 2, 1, 4}, {0, 1, 2, 1}, {1, 0, 2}, {0, 2}, {0, 1}, {}}) {
+    kept.history = wrong;
+    EXPECT_EQ(encode_kept_plans(kept).error().code, ErrorCode::kInvalidPlan) << wrong.size();
   }
   kept.history.clear();
   kept.opening = 4;
