@@ -8,11 +8,18 @@
 #include "session/settings/notice.h"
 
 namespace stowage::session {
+namespace {
+
+constexpr std::int64_t kSharesOfRun = 32;  // the job waits at its end for 1/this of its time
+
+}  // namespace
 
 void NextRun::on_iteration() {
+  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
+  least_outside_ = std::min(least_outside_.value_or(outside), outside);
   if (plans_.lacks_beginning() && ++begun_ % kBegun == 0) learn_beginning();
   if (asked_) return take(std::chrono::milliseconds(0));
-  if (!plans_.next_is_due() || plans_.makes_anew() || plans_.makes_lower()) {
+  if (!plans_.next_is_due() || plans_.makes_anew()) {
     settled_ = 0;
     return;
   }
@@ -46,7 +53,7 @@ void NextRun::keep(const JointPlan& plans) {
   for (const Plan& plan : plans.plans) {
     if (const Status valid = plan.validate(); !valid) return note(1, valid.error().message);
   }
-  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
+  const Bytes outside = least_outside_.value_or(arena_.outside_bytes(port_.upstream_use()));
   const Bytes lasting = planner::lasting_bytes(plans);
   const Bytes stays = outside - std::min(outside, lasting);
   const Bytes sum = allocator::round_up_to(plans.height, port_.arena_page()) + stays;
@@ -66,11 +73,19 @@ void NextRun::finish() {
   if (plans_.lacks_beginning() && begun_ >= kBegun / 2) learn_beginning();
   if (plans_.next_is_due()) cancel();  // what is being made lacks a kind
   if (!asked_ && plans_.next_is_due() && plans_.lacks_next()) ask();
-  if (asked_) take(std::chrono::milliseconds(settings_.plan_wait_ms));
+  if (asked_) take(patience());
   cancel();
 }
 
+std::chrono::milliseconds NextRun::patience() const {
+  const auto ran =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - made_);
+  const auto most = std::chrono::milliseconds(static_cast<std::int64_t>(1000 * settings_.plan_seconds));
+  return std::max(std::chrono::milliseconds(settings_.plan_wait_ms), std::min(most, ran / kSharesOfRun));
+}
+
 void NextRun::cancel() {
+  least_outside_.reset();
   if (source_) source_->cancel();
   asked_.reset();
 }

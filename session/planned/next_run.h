@@ -42,7 +42,8 @@ class NextRun {
 
   /// An iteration ended, by the plans in use.
   void on_iteration();
-  /// The job ends: waits for what is being made, or has to be, as long as for other plans.
+  /// The job ends: waits for what is being made, or has to be, as long as for other plans, or for a small
+  /// share of the job's time, if that is more.
   void finish();
   /// The plans in use are left.
   void cancel();
@@ -52,6 +53,8 @@ class NextRun {
   void ask();
   void take(std::chrono::milliseconds wait);
   void keep(const JointPlan& plans);
+  /// How long the job's end may wait.
+  [[nodiscard]] std::chrono::milliseconds patience() const;
 
   const Settings& settings_;
   DevicePort& port_;
@@ -62,6 +65,8 @@ class NextRun {
   SessionFacts& facts_;
   std::unique_ptr<PlanSource> source_;
   std::optional<PlanBook::Next> asked_;  ///< what is being made
+  std::optional<Bytes> least_outside_;   ///< that tensors held outside the arena when an iteration ended
+  const std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   std::uint64_t asked_times_ = 0;
   std::uint64_t begun_ = 0;    ///< iterations by plans that were found
   std::uint64_t settled_ = 0;  ///< iterations since plans for a next run are lacking
