@@ -59,9 +59,11 @@ def of_plans(measured: Measured, kind: str) -> Iterator[str]:
 
 def of_second_run(measured: Measured, kind: str) -> Iterator[str]:
     if kind == STEADY and measured.has("again"):
-        late = [report for report in measured.outcomes["again"].reports if not report["planned_from_start"]]
-        if late:
+        reports = measured.outcomes["again"].reports
+        if not all(report["planned_from_start"] for report in reports):
             yield "second run recorded again"
+        if any(report["state"] == "off" for report in reports):
+            yield "second run off at the end"
 
 
 def of_time(measured: Measured) -> Iterator[str]:
@@ -71,7 +73,8 @@ def of_time(measured: Measured) -> Iterator[str]:
 
 def faults(name: str, measured: Measured) -> list[str]:
     kind = ROWS[name].kind
-    return [*of_bits(measured), *of_plans(measured, kind), *of_second_run(measured, kind), *of_memory(measured, kind), *of_time(measured)]
+    return [*of_bits(measured), *of_plans(measured, kind), *of_second_run(measured, kind), *of_memory(measured, kind),
+            *of_time(measured)]
 
 
 def missed(rows: dict[str, Measured]) -> dict[str, list[str]]:

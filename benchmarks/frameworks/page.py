@@ -85,7 +85,8 @@ def again_line(name: str, measured: Measured) -> tuple[str, ...]:
     from_start = " / ".join("yes" if report["planned_from_start"] else "no" for report in outcome.reports)
     ratio = figures.reserved_to_first_run(measured)
     return (name, bits(measured, "again"), from_start, states(outcome), f"{whole.requests:,}",
-            f"{whole.missed:,} ({whole.share(whole.missed):.2%})", f"{whole.improvised:,}", f"{ratio:.3f}" if ratio else NOTHING)
+            f"{whole.missed:,} ({whole.share(whole.missed):.2%})", f"{whole.improvised:,}",
+            f"{ratio:.3f}" if ratio else NOTHING)
 
 
 def budget_line(name: str, measured: Measured) -> tuple[str, ...]:

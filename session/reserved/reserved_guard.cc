@@ -13,9 +13,10 @@ namespace {
 
 constexpr std::uint64_t kSharesOfNeed = 100;          // 1/this of the need may come on top
 constexpr Bytes kLeastSlack{std::uint64_t{1} << 20};  // or this, or three pages: small jobs are all rounding
-constexpr std::uint64_t kOldTensors = 2;              // iterations of a new plan: older tensors are freed
-constexpr std::uint64_t kOversizedClean = 2;          // iterations, all of them by the plan
-constexpr std::uint64_t kOversized = 8;               // iterations, some of them off the plan
+constexpr Bytes kHostSlack{std::uint64_t{4} << 20};  // on the CPU: a process with torch holds hundreds of MiB
+constexpr std::uint64_t kOldTensors = 2;             // iterations of a new plan: older tensors are freed
+constexpr std::uint64_t kOversizedClean = 2;         // iterations, all of them by the plan
+constexpr std::uint64_t kOversized = 8;              // iterations, some of them off the plan
 constexpr std::uint64_t kServedWell = 16;            // iterations within the bound: the job has changed since
 constexpr Bytes kRounding{std::uint64_t{40} << 20};  // two of the pages that upstream grows by
 // Of what lives in the arena, without a plan. Best fit leaves no larger holes than expandable segments do,
@@ -109,7 +110,8 @@ std::optional<Bytes> ReservedGuard::most() {
   }
   need = std::max(need, with_holes(live_seen));
   const Bytes page = port_.arena_page();
-  Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), kLeastSlack, page + page + page});
+  const Bytes least = port_.commits_on_touch() ? kHostSlack : kLeastSlack;
+  Bytes slack = std::max({Bytes(need.value() / kSharesOfNeed), least, page + page + page});
   if (holes_.load(std::memory_order_relaxed) > 0) slack = std::max(slack, kOnlineSlack);
   last_most_.store((need + slack).value(), std::memory_order_relaxed);
   return need + slack;
