@@ -7,6 +7,7 @@
 #include "planner/kinds/alike.h"
 #include "planner/kinds/arrangement.h"
 #include "planner/kinds/regions.h"
+#include "planner/kinds/repair.h"
 #include "planner/kinds/twins.h"
 #include "planner/placer.h"
 
@@ -83,8 +84,7 @@ class JointPlanner {
   /// The kinds that are no `members` yet, one by one, around those that are.
   Result<Arrangement> place_after(Arrangement made, std::vector<bool> members) {
     if (std::count(members.begin(), members.end(), true) != 0) {
-      // What is kept must hold all that is known of its lifetimes, and allocations may have been upstream's.
-      if (Status fits = complete(members, made, {}); !fits) return fits.error();
+      if (Status mended = mend(members, made); !mended) return mended.error();
     }
     for (const std::uint32_t kind : largest_first()) {
       if (members[kind]) continue;
@@ -97,33 +97,61 @@ class JointPlanner {
     return made;
   }
 
+  /// What is kept must hold all that is known of its lifetimes and go around tenants, and allocations may
+  /// have been upstream's.
+  Status mend(const std::vector<bool>& members, Arrangement& made) {
+    JointProblem part = problem_of(members);
+    Former were(part.problem.items.size());
+    for (std::size_t i = 0; i < part.slots.size(); ++i) were[i] = slot_in(made.places, part.slots[i]);
+    Result<Solution> best = repair(part.problem, were, enough(), placer_.limits(kFurtherKind));
+    if (!best) return best.error();
+    const bool whole = stay(part, were, *best) == part.slots.size();
+    if (best->height > enough() && !whole) {
+      Result<Solution> more = placer_.solve(part.problem, kFurtherKind, enough());
+      if (!more && more.error().code == ErrorCode::kCancelled) return more.error();
+      if (more && more->height < best->height) best = std::move(more);
+    }
+    made.technique = whole ? "kept" : "repaired";
+    put_in(part, *best, made);
+    return {};
+  }
+
+  /// Fixes the items that stay where they were; how many those are.
+  static std::size_t stay(JointProblem& part, const Former& were, const Solution& solution) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < part.slots.size(); ++i) {
+      if (were[i] != solution.offsets[i]) continue;
+      part.problem.items[i].fixed = were[i];
+      ++count;
+    }
+    return count;
+  }
+
   /// Nothing has a place yet.
   Status begin_with(const std::vector<bool>& members, Arrangement& made) {
     const JointProblem part = problem_of(members);
-    Result<Solution> free = placer_.solve_near(part.problem, bound_, kFirstKind);
+    Result<Solution> free = options_.tolerable > bound_
+                                ? placer_.solve(part.problem, kFirstKind, enough())
+                                : placer_.solve_near(part.problem, bound_, kFirstKind);
     if (!free) return free.error();
     put_in(part, *free, made);
     return {};
   }
 
-  /// Places what the members have no place for yet; `fresh`: the one that has none at all.
-  Status complete(const std::vector<bool>& members, Arrangement& made, std::optional<std::uint32_t> fresh) {
+  /// Places `fresh`, which has no place yet, around the other members.
+  Status complete(const std::vector<bool>& members, Arrangement& made, std::uint32_t fresh) {
     JointProblem part = problem_of(members);
     for (std::size_t i = 0; i < part.slots.size(); ++i)
       part.problem.items[i].fixed = slot_in(made.places, part.slots[i]);
     const Bytes target = std::max(enough(), made.height);
-    std::optional<Solution> best;
-    if (fresh) {
-      Problem wished = part.problem;
-      fix_wishes(wishes_of(kinds_, part, made.places, members, *fresh), wished);
-      Result<Solution> alike = placer_.solve(wished, kFurtherKind, target);
-      if (!alike && alike.error().code == ErrorCode::kCancelled) return alike.error();
-      if (alike) best = *std::move(alike);
-    }
+    Problem wished = part.problem;
+    fix_wishes(wishes_of(kinds_, part, made.places, members, fresh), wished);
+    Result<Solution> best = placer_.solve(wished, kFurtherKind, target);
+    if (!best && best.error().code == ErrorCode::kCancelled) return best.error();
     if (!best || best->height > target) {
       Result<Solution> free = placer_.solve(part.problem, kFurtherKind, target);
       if (!free) return free.error();
-      if (!best || free->height < best->height) best = *std::move(free);
+      if (!best || free->height < best->height) best = std::move(free);
     }
     put_in(part, *best, made);
     return {};

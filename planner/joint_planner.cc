@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "planner/guarded_planning.h"
@@ -33,8 +34,7 @@ bool has_twins(const std::vector<Plan>& plans) {
 
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
 /// comes to nothing. Where any good plan is wanted soon, one that saves half of what twins can save will do.
-Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& options,
-                                   const std::stop_token& stop) {
+Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
   const Bytes bound = bound_of(kinds, options), least(bound.value() / kSharesWorthATwin);
   std::vector<bool> wanted;
   for (const Kind& kind : kinds.kinds) wanted.push_back(held_twice(kind) > least);
@@ -49,10 +49,30 @@ Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& optio
     soon.work_limit /= kSharesOfTime;
   }
   Result<JointPlan> made = place_jointly(twins, soon, stop);
-  if (made.ok() && made->height + worth_it <= bound) return made;
+  const bool will_do = made.ok() && has_twins(options.in_use) && made->height <= options.tolerable;
+  if (will_do || (made.ok() && made->height + worth_it <= bound)) return made;
   if (!made.ok() && made.error().code == ErrorCode::kCancelled) return made;
   Result<JointPlan> without = place_jointly(kinds, options, stop);
   return without.ok() && (!made.ok() || without->height < made->height) ? without : made;
+}
+
+/// Every kind has a plan in use, and none a twin.
+bool are_known(const Kinds& kinds, const std::vector<Plan>& in_use) {
+  const auto is_known = [&](const Kind& kind) {
+    return std::any_of(in_use.begin(), in_use.end(),
+                       [&](const Plan& plan) { return plan.fingerprint == kind.fingerprint; });
+  };
+  return !has_twins(in_use) && std::all_of(kinds.kinds.begin(), kinds.kinds.end(), is_known);
+}
+
+/// Plans in use get no twins as long as they can be mended.
+Result<JointPlan> place_kinds(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
+  if (options.tolerable == Bytes(0) || !are_known(kinds, options.in_use))
+    return weigh_twins(kinds, options, stop);
+  Result<JointPlan> mended = place_jointly(kinds, options, stop);
+  const bool will_do =
+      mended.ok() ? mended->height <= options.tolerable : mended.error().code == ErrorCode::kCancelled;
+  return will_do ? std::move(mended) : weigh_twins(kinds, options, stop);
 }
 
 Result<JointPlan> make_plans_checked(const Kinds& kinds, const JointOptions& options,
@@ -62,7 +82,7 @@ Result<JointPlan> make_plans_checked(const Kinds& kinds, const JointOptions& opt
   if (kinds.kinds.empty())
     return Error{ErrorCode::kUnplannable,
                  "there is no kind of iteration to plan; record until two iterations agree"};
-  Result<JointPlan> made = place_with_twins(kinds, options, stop);
+  Result<JointPlan> made = place_kinds(kinds, options, stop);
   if (!made.ok()) return made;
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begun;
   for (Plan& plan : made->plans) {
