@@ -9,6 +9,7 @@
 #include "planner/kinds/regions.h"
 #include "planner/kinds/repair.h"
 #include "planner/kinds/twins.h"
+#include "planner/placement/proofs/fragments.h"
 #include "planner/placer.h"
 
 namespace stowage::planner {
@@ -27,7 +28,7 @@ class JointPlanner {
       : kinds_(kinds), options_(options), placer_(options, stop), count_(kinds.kinds.size()) {}
 
   Result<JointPlan> run() {
-    bound_ = lower_bound(problem_of(std::vector<bool>(count_, true)).problem);
+    bound_ = raised_bound(problem_of(std::vector<bool>(count_, true)).problem);
     if (Status status = keep_in_use(); !status) return status.error();
     if (!is_enough()) {
       Result<Arrangement> anew =

@@ -8,6 +8,7 @@
 
 #include "planner/guarded_planning.h"
 #include "planner/kinds/twins.h"
+#include "planner/placement/proofs/fragments.h"
 #include "planner/placer.h"
 
 namespace stowage::planner {
@@ -17,7 +18,7 @@ constexpr std::uint64_t kSharesWorthATwin = 256;  // of the lower bound
 constexpr std::uint64_t kSharesOfTime = 4;        // where any good plan is wanted soon
 
 Bytes bound_of(const Kinds& kinds, const JointOptions& options) {
-  return lower_bound(
+  return placement::raised_bound(
       joint_problem(kinds, std::vector<bool>(kinds.kinds.size(), true), options.tenants).problem);
 }
 
