@@ -9,7 +9,7 @@
 #include "planner/kinds/regions.h"
 #include "planner/kinds/repair.h"
 #include "planner/kinds/twins.h"
-#include "planner/placement/proofs/fragments.h"
+#include "planner/placement/proofs/raised_bound.h"
 #include "planner/placer.h"
 
 namespace stowage::planner {

@@ -8,7 +8,7 @@
 
 #include "planner/guarded_planning.h"
 #include "planner/kinds/twins.h"
-#include "planner/placement/proofs/fragments.h"
+#include "planner/placement/proofs/raised_bound.h"
 #include "planner/placer.h"
 
 namespace stowage::planner {
@@ -50,27 +50,30 @@ Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, c
     soon.work_limit /= kSharesOfTime;
   }
   Result<JointPlan> made = place_jointly(twins, soon, stop);
-  const bool will_do = made.ok() && has_twins(options.in_use) && made->height <= options.tolerable;
-  if (will_do || (made.ok() && made->height + worth_it <= bound)) return made;
+  if (made.ok() && made->height + worth_it <= bound) return made;
   if (!made.ok() && made.error().code == ErrorCode::kCancelled) return made;
   Result<JointPlan> without = place_jointly(kinds, options, stop);
   return without.ok() && (!made.ok() || without->height < made->height) ? without : made;
 }
 
-/// Every kind has a plan in use, and none a twin.
-bool are_known(const Kinds& kinds, const std::vector<Plan>& in_use) {
-  const auto is_known = [&](const Kind& kind) {
-    return std::any_of(in_use.begin(), in_use.end(),
-                       [&](const Plan& plan) { return plan.fingerprint == kind.fingerprint; });
-  };
-  return !has_twins(in_use) && std::all_of(kinds.kinds.begin(), kinds.kinds.end(), is_known);
+/// By kind: how many plans in use it has.
+std::vector<std::ptrdiff_t> count_in_use(const Kinds& kinds, const std::vector<Plan>& in_use) {
+  std::vector<std::ptrdiff_t> counts;
+  for (const Kind& kind : kinds.kinds) {
+    counts.push_back(std::count_if(in_use.begin(), in_use.end(),
+                                   [&](const Plan& plan) { return plan.fingerprint == kind.fingerprint; }));
+  }
+  return counts;
 }
 
-/// Plans in use get no twins as long as they can be mended.
+/// As long as plans in use can be mended, kinds keep their twins and get no others.
 Result<JointPlan> place_kinds(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
-  if (options.tolerable == Bytes(0) || !are_known(kinds, options.in_use))
-    return weigh_twins(kinds, options, stop);
-  Result<JointPlan> mended = place_jointly(kinds, options, stop);
+  const std::vector<std::ptrdiff_t> counts = count_in_use(kinds, options.in_use);
+  const bool known = std::count(counts.begin(), counts.end(), 0) == 0;
+  if (options.tolerable == Bytes(0) || !known) return weigh_twins(kinds, options, stop);
+  std::vector<bool> twice(counts.size());
+  std::transform(counts.begin(), counts.end(), twice.begin(), [](std::ptrdiff_t count) { return count > 1; });
+  Result<JointPlan> mended = place_jointly(with_twins(kinds, twice), options, stop);
   const bool will_do =
       mended.ok() ? mended->height <= options.tolerable : mended.error().code == ErrorCode::kCancelled;
   return will_do ? std::move(mended) : weigh_twins(kinds, options, stop);

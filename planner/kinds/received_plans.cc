@@ -7,7 +7,7 @@
 #include "planner/kinds/regions.h"
 #include "planner/kinds/twins.h"
 #include "planner/placement/problem/validator.h"
-#include "planner/placement/proofs/fragments.h"
+#include "planner/placement/proofs/raised_bound.h"
 
 namespace stowage::planner {
 namespace {

@@ -11,6 +11,7 @@
 #include "planner/placement/instance/offset_index.h"
 #include "planner/placement/instance/subset.h"
 #include "planner/placement/problem/long_sort.h"
+#include "planner/placement/proofs/crowds.h"
 #include "planner/placement/proofs/fragments.h"
 #include "planner/placement/search/search.h"
 
@@ -272,7 +273,8 @@ class Prover {
 }  // namespace
 
 std::uint64_t clique_bound(const Instance& instance, const Limits& limits) {
-  const std::uint64_t bound = std::max(instance.bound, fragment_bound(instance));
+  const std::uint64_t bound =
+      std::max({instance.bound, fragment_bound(instance), crowd_bound(instance, limits)});
   if (!instance.parts.empty()) return bound;  // what follows takes pieces for solid
   return std::max({bound, aligned_bound(instance, limits), packing_bound(instance, limits)});
 }

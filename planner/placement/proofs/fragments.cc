@@ -81,27 +81,6 @@ std::uint64_t end_of(std::uint64_t units, std::uint64_t size, const Ranges& hole
   return 0;
 }
 
-/// What classes other than `own` hold at all times, by their regions or by items that are fixed.
-Ranges held_by_others(const Problem& problem, std::uint32_t own) {
-  Ranges held;
-  const auto add = [&](Offset begin, Bytes size) {
-    if (size.value() != 0) held.push_back({begin.value(), (begin + size).value()});
-  };
-  for (const Region& region : problem.regions) {
-    if (region.stream_class != own) add(region.begin, region.size);
-  }
-  for (const Item& item : problem.items) {
-    if (item.stream_class != own && item.fixed && occupies(item)) add(*item.fixed, item.size);
-  }
-  std::sort(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  Ranges disjoint;
-  for (const AddressRange& range : held) {
-    if (disjoint.empty() || disjoint.back().end < range.begin) disjoint.push_back(range);
-    disjoint.back().end = std::max(disjoint.back().end, range.end);
-  }
-  return disjoint;
-}
-
 }  // namespace
 
 std::uint64_t fragment_bound(const Instance& instance) {
@@ -114,16 +93,11 @@ std::uint64_t fragment_bound(const Instance& instance) {
   return bound;
 }
 
-Bytes raised_bound(const Problem& problem) {
-  Bytes bound = lower_bound(problem);
-  const auto is_fixed = [](const Item& item) { return item.fixed.has_value(); };
-  if (problem.regions.empty() && std::none_of(problem.items.begin(), problem.items.end(), is_fixed))
-    return bound;
-  for (const std::uint32_t own : stream_classes(problem)) {
-    const Instance instance = build_instance(problem, own, held_by_others(problem, own));
-    bound = std::max(bound, Bytes(fragment_bound(instance)));
-  }
-  return bound;
+std::uint64_t lasting_bytes(const Instance& instance) {
+  std::uint64_t sum = 0;
+  for (const Obstacle& obstacle : instance.obstacles)
+    sum += is_lasting(obstacle, instance.ranks) ? obstacle.size : 0;
+  return sum;
 }
 
 }  // namespace stowage::planner::placement

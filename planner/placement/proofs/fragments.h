@@ -20,8 +20,7 @@ namespace stowage::planner::placement {
 /// of a few dozen sizes; fewer of them in a large instance.
 [[nodiscard]] std::uint64_t fragment_bound(const Instance& instance);
 
-/// lower_bound() of the problem, raised by fragment_bound() of each stream class among what the others hold
-/// at all times. O(n log n).
-[[nodiscard]] Bytes raised_bound(const Problem& problem);
+/// Bytes that obstacles hold at all times.
+[[nodiscard]] std::uint64_t lasting_bytes(const Instance& instance);
 
 }  // namespace stowage::planner::placement

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "planner/placement/proofs/raised_bound.h"
 #include "planner/placement/solve.h"
 
 namespace stowage::planner::placement {
