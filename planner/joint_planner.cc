@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "planner/guarded_planning.h"
 #include "planner/kinds/twins.h"
+#include "planner/placement/proofs/raised_bound.h"
 #include "planner/placer.h"
 
 namespace stowage::planner {
@@ -16,7 +18,7 @@ constexpr std::uint64_t kSharesWorthATwin = 256;  // of the lower bound
 constexpr std::uint64_t kSharesOfTime = 4;        // where any good plan is wanted soon
 
 Bytes bound_of(const Kinds& kinds, const JointOptions& options) {
-  return lower_bound(
+  return placement::raised_bound(
       joint_problem(kinds, std::vector<bool>(kinds.kinds.size(), true), options.tenants).problem);
 }
 
@@ -33,8 +35,7 @@ bool has_twins(const std::vector<Plan>& plans) {
 
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
 /// comes to nothing. Where any good plan is wanted soon, one that saves half of what twins can save will do.
-Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& options,
-                                   const std::stop_token& stop) {
+Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
   const Bytes bound = bound_of(kinds, options), least(bound.value() / kSharesWorthATwin);
   std::vector<bool> wanted;
   for (const Kind& kind : kinds.kinds) wanted.push_back(held_twice(kind) > least);
@@ -55,6 +56,29 @@ Result<JointPlan> place_with_twins(const Kinds& kinds, const JointOptions& optio
   return without.ok() && (!made.ok() || without->height < made->height) ? without : made;
 }
 
+/// By kind: how many plans in use it has.
+std::vector<std::ptrdiff_t> count_in_use(const Kinds& kinds, const std::vector<Plan>& in_use) {
+  std::vector<std::ptrdiff_t> counts;
+  for (const Kind& kind : kinds.kinds) {
+    counts.push_back(std::count_if(in_use.begin(), in_use.end(),
+                                   [&](const Plan& plan) { return plan.fingerprint == kind.fingerprint; }));
+  }
+  return counts;
+}
+
+/// As long as plans in use can be mended, kinds keep their twins and get no others.
+Result<JointPlan> place_kinds(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
+  const std::vector<std::ptrdiff_t> counts = count_in_use(kinds, options.in_use);
+  const bool known = std::count(counts.begin(), counts.end(), 0) == 0;
+  if (options.tolerable == Bytes(0) || !known) return weigh_twins(kinds, options, stop);
+  std::vector<bool> twice(counts.size());
+  std::transform(counts.begin(), counts.end(), twice.begin(), [](std::ptrdiff_t count) { return count > 1; });
+  Result<JointPlan> mended = place_jointly(with_twins(kinds, twice), options, stop);
+  const bool will_do =
+      mended.ok() ? mended->height <= options.tolerable : mended.error().code == ErrorCode::kCancelled;
+  return will_do ? std::move(mended) : weigh_twins(kinds, options, stop);
+}
+
 Result<JointPlan> make_plans_checked(const Kinds& kinds, const JointOptions& options,
                                      const std::stop_token& stop) {
   const auto begun = std::chrono::steady_clock::now();
@@ -62,7 +86,7 @@ Result<JointPlan> make_plans_checked(const Kinds& kinds, const JointOptions& opt
   if (kinds.kinds.empty())
     return Error{ErrorCode::kUnplannable,
                  "there is no kind of iteration to plan; record until two iterations agree"};
-  Result<JointPlan> made = place_with_twins(kinds, options, stop);
+  Result<JointPlan> made = place_kinds(kinds, options, stop);
   if (!made.ok()) return made;
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begun;
   for (Plan& plan : made->plans) {

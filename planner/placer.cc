@@ -40,13 +40,21 @@ Placer::Placer(const PlanOptions& options, const std::stop_token& stop)
 Result<Solution> Placer::solve(Problem problem, double share, std::optional<Bytes> capacity) const {
   if (capacity) problem.capacity = capacity;
   placement::PlaceOptions place;
-  const double work = share * static_cast<double>(options_.work_limit);
-  place.work_limit = std::max<std::uint64_t>(static_cast<std::uint64_t>(work), 1);
+  place.work_limit = limits(share).work_limit;
   place.time_limit_s = std::max(std::chrono::duration<double>(deadline_ - Clock::now()).count(), 1e-9);
   place.threads = options_.threads;
   place.stop = stop_;
   place.techniques.explain = false;
   return placement::place(problem, place);
+}
+
+placement::Limits Placer::limits(double share) const {
+  placement::Limits limits;
+  const double work = share * static_cast<double>(options_.work_limit);
+  limits.work_limit = std::max<std::uint64_t>(static_cast<std::uint64_t>(work), 1);
+  limits.deadline = deadline_;
+  limits.stop = stop_;
+  return limits;
 }
 
 Bytes Placer::enough(Bytes bound) const {

@@ -27,6 +27,8 @@ class Placer {
   /// The first placement that is within options.good_enough of `bound`, else the lowest one.
   [[nodiscard]] Result<placement::Solution> solve_near(const placement::Problem& problem, Bytes bound,
                                                        double share) const;
+  /// Of `share` of the plan's work.
+  [[nodiscard]] placement::Limits limits(double share) const;
   /// `bound`, and what is good enough above it.
   [[nodiscard]] Bytes enough(Bytes bound) const;
   [[nodiscard]] bool stopped() const { return stop_.stop_requested(); }

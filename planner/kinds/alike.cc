@@ -1,7 +1,9 @@
 #include "planner/kinds/alike.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "planner/kinds/twins.h"
 #include "planner/placement/instance/overlap.h"
 
 namespace stowage::planner {
@@ -93,6 +95,30 @@ void fix_wishes(const std::vector<std::optional<Offset>>& wishes, Problem& probl
       if (!std::binary_search(losers.begin(), losers.end(), i)) item.fixed = wishes[i];
     }
   }
+}
+
+std::vector<std::optional<Offset>> wishes_of(const Kinds& kinds, const JointProblem& part, Places& places,
+                                             const std::vector<bool>& members, std::uint32_t kind) {
+  std::vector<std::optional<std::uint32_t>> best;
+  std::uint32_t like = kind;
+  std::ptrdiff_t most = 0;
+  for (std::uint32_t other = 0; other < members.size(); ++other) {
+    if (other == kind || !members[other] || twin_of(kinds, kind) == other) continue;
+    auto matched = match_alike(kinds.kinds[kind], kinds.kinds[other]);
+    const auto none = std::count(matched.begin(), matched.end(), std::nullopt);
+    const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(matched.size()) - none;
+    if (count <= most) continue;
+    most = count;
+    like = other;
+    best = std::move(matched);
+  }
+  std::vector<std::optional<Offset>> wishes(part.problem.items.size());
+  for (std::size_t i = 0; i < part.slots.size() && like != kind; ++i) {
+    const JointSlot& slot = part.slots[i];
+    if (slot.kind == kind && best[slot.allocation])
+      wishes[i] = slot_in(places, {like, *best[slot.allocation], slot.spare});
+  }
+  return wishes;
 }
 
 }  // namespace stowage::planner

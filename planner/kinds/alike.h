@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "planner/kinds/arrangement.h"
 #include "planner/kinds/joint_problem.h"
 #include "planner/kinds/kinds.h"
 
@@ -23,5 +24,11 @@ namespace stowage::planner {
 /// Fixes the items of `problem` that are still free to their `wishes` (by item), unless one of them would
 /// overlap what is fixed or another wish. Requires: fixed items are disjoint. O(n log n).
 void fix_wishes(const std::vector<std::optional<Offset>>& wishes, placement::Problem& problem);
+
+/// Of the items of `part`: where those of `kind` would lie if they lay as in the member that has most in
+/// common with it and is not its twin.
+[[nodiscard]] std::vector<std::optional<Offset>> wishes_of(const Kinds& kinds, const JointProblem& part,
+                                                           Places& places, const std::vector<bool>& members,
+                                                           std::uint32_t kind);
 
 }  // namespace stowage::planner

@@ -7,6 +7,7 @@
 #include "planner/kinds/regions.h"
 #include "planner/kinds/twins.h"
 #include "planner/placement/problem/validator.h"
+#include "planner/placement/proofs/raised_bound.h"
 
 namespace stowage::planner {
 namespace {
@@ -59,7 +60,7 @@ placement::Solution solution_of(const JointProblem& whole, const std::vector<Pla
   for (std::size_t i = whole.slots.size(); i < whole.problem.items.size(); ++i)
     solution.offsets.push_back(*whole.problem.items[i].fixed);
   solution.height = placement::height_of(whole.problem, solution.offsets);
-  solution.lower_bound = std::min(placement::lower_bound(whole.problem), solution.height);
+  solution.lower_bound = std::min(placement::raised_bound(whole.problem), solution.height);
   solution.proved_optimal = solution.lower_bound == solution.height;
   return solution;
 }

@@ -116,4 +116,12 @@ Kinds with_twins(const Kinds& kinds, const std::vector<bool>& wanted) {
   return Unroller(kinds, wanted).run();
 }
 
+std::optional<std::uint32_t> twin_of(const Kinds& kinds, std::uint32_t kind) {
+  for (const std::uint32_t other : {kind + 1, kind - 1}) {
+    if (other < kinds.kinds.size() && kinds.kinds[other].fingerprint == kinds.kinds[kind].fingerprint)
+      return other;
+  }
+  return std::nullopt;
+}
+
 }  // namespace stowage::planner

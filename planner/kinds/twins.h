@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/kinds/kinds.h"
@@ -22,5 +23,8 @@ namespace stowage::planner {
 /// `kinds` with a twin directly behind each kind that is `wanted` (by kind); the two take turns in the
 /// history and in the transitions. Nothing in the result needs two slots in a kind that has a twin.
 [[nodiscard]] Kinds with_twins(const Kinds& kinds, const std::vector<bool>& wanted);
+
+/// The kind beside `kind` with the same fingerprint, if there is one.
+[[nodiscard]] std::optional<std::uint32_t> twin_of(const Kinds& kinds, std::uint32_t kind);
 
 }  // namespace stowage::planner

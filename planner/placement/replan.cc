@@ -37,16 +37,18 @@ class Replanner {
   }
 
   Result<Replanned> run() {
-    const bool many = many_are_new();
+    const bool many = options_.last_step > 2 && many_are_new();
     if (many && lift_all()) return finish();
     Kept kept = what_fits();
     if (Status status = check_stable(kept); !status) return status.error();
     attempt(kept, 1);
     if (done()) return finish();
-    if (best_ && free_where_too_high(kept) <= problem_.items.size() / kFewFreed) {
+    const bool may_free = best_ && options_.last_step > 1;
+    if (may_free && free_where_too_high(kept) <= problem_.items.size() / kFewFreed) {
       attempt(kept, 2);
       if (done()) return finish();
     }
+    if (options_.last_step < 3) return sound(), finish();
     if (!many && lift_all()) return finish();
     for (std::size_t i = 0; i < kept.size(); ++i) {
       if (!stable(i)) kept[i].reset();

@@ -27,6 +27,8 @@ struct ReplanOptions {
   std::vector<bool> keep_stable;
   /// A height up to this share above the bound ends the search, as does the old height.
   double tolerance = 0.001;
+  /// No step after this one, and no lifting before step 3: what need not move does not.
+  int last_step = 3;
 };
 
 struct Replanned {

@@ -16,6 +16,7 @@ constexpr std::uint64_t kKnown = 6;
 constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may come on top
 constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
 constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height
+constexpr double kMuch = 0.01;                   // above the bound
 constexpr std::uint32_t kOldest = allocator::Layout::kMostAge - 1;  // ages are not told apart beyond
 
 /// The first plans of `made` are those of `before`, unchanged.
@@ -25,6 +26,14 @@ bool only_adds(const JointPlan& before, const JointPlan& made) {
                     [](const Plan& a, const Plan& b) {
                       return a.fingerprint == b.fingerprint && a.entries == b.entries;
                     });
+}
+
+/// How far above its bound a lower plan may be, as a share of it: where much can be saved most of it is soon
+/// found, and the rest takes long. What is used on the way asks for a lower one again.
+double worth_asking_for(const JointPlan& now) {
+  const auto bound = static_cast<double>(now.lower_bound.value());
+  const double excess = (static_cast<double>(now.height.value()) - bound) / bound;
+  return excess > kMuch ? std::min(excess / 4, 1.0) : 0;
 }
 
 }  // namespace
@@ -48,7 +57,7 @@ void Replanning::restart(bool others_evict, bool records_on) {
 void Replanning::ask_lower() {
   const JointPlan& now = plans_.in_use();
   if (budget_.on() || guard_.trusts_plan() || in_pages(now.lower_bound) >= in_pages(now.height)) return;
-  plans_.make_lower(around_, arena_.allocator().stream_ranges());
+  plans_.make_lower(around_, arena_.allocator().stream_ranges(), worth_asking_for(now));
 }
 
 bool Replanning::on_iteration(bool missed, Bytes reserved) {
@@ -156,7 +165,10 @@ bool Replanning::is_worse(const JointPlan& made, Bytes reserved) {
 bool Replanning::use(JointPlan made, Bytes reserved) {
   const JointPlan& before = plans_.in_use();
   const bool only_more = only_adds(before, made);
-  if (only_more && made.plans.size() == before.plans.size()) return false;
+  if (only_more && made.plans.size() == before.plans.size()) {
+    ask_lower();  // asking for these has ended the search for lower ones
+    return false;
+  }
   if ((budget_.on() && !only_more) || is_worse(made, reserved)) {
     note(1, "the plans stay as they are: those for all kinds would need too much memory, " +
                 std::to_string(made.height.value()) + " bytes (lower bound " +

@@ -93,9 +93,11 @@ Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<Str
   return submit(std::move(options), Making::kAnew);
 }
 
-void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed) {
+void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed,
+                          double good_enough) {
   if (source_)
-    static_cast<void>(submit(options_for(0, std::move(tenants), std::move(claimed)), Making::kLower));
+    static_cast<void>(
+        submit(options_for(good_enough, std::move(tenants), std::move(claimed)), Making::kLower));
 }
 
 std::optional<Result<JointPlan>> PlanBook::poll(std::chrono::milliseconds wait) {

@@ -56,8 +56,10 @@ class PlanBook {
   /// Errors as make_first().
   Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {},
                    Bytes tolerable = Bytes(0));
-  /// Asks for lower ones than those in use; does nothing if no thread can be started.
-  void make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {});
+  /// Asks for lower ones than those in use, the first that are within `good_enough` of the bound (as a share
+  /// of it), else the lowest; does nothing if no thread can be started.
+  void make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {},
+                  double good_enough = 0);
   [[nodiscard]] bool makes_anew() const { return making_ == Making::kAnew; }
   [[nodiscard]] bool makes_lower() const { return making_ == Making::kLower; }
   /// The requested plans, if they are ready; waits for them at most `wait`. Returns each result once.

@@ -11,6 +11,8 @@
 #include "planner/placement/instance/offset_index.h"
 #include "planner/placement/instance/subset.h"
 #include "planner/placement/problem/long_sort.h"
+#include "planner/placement/proofs/crowds.h"
+#include "planner/placement/proofs/fragments.h"
 #include "planner/placement/search/search.h"
 
 namespace stowage::planner::placement {
@@ -271,8 +273,10 @@ class Prover {
 }  // namespace
 
 std::uint64_t clique_bound(const Instance& instance, const Limits& limits) {
-  if (!instance.parts.empty()) return instance.bound;  // what follows takes pieces for solid
-  return std::max({instance.bound, aligned_bound(instance, limits), packing_bound(instance, limits)});
+  const std::uint64_t bound =
+      std::max({instance.bound, fragment_bound(instance), crowd_bound(instance, limits)});
+  if (!instance.parts.empty()) return bound;  // what follows takes pieces for solid
+  return std::max({bound, aligned_bound(instance, limits), packing_bound(instance, limits)});
 }
 
 std::uint64_t prove_bound(const Instance& instance, std::uint64_t bound, std::uint64_t height,

@@ -244,6 +244,23 @@ TEST_F(ReplanningTest, OneThatIsNotLowerIsNoUse) {
   EXPECT_FALSE(iterate({kBlock, kBlock}));
 }
 
+TEST_F(ReplanningTest, MostOfWhatCanBeSavedIsWantedFirst) {
+  begin(wasteful());
+  replanning.ask_lower();
+  EXPECT_DOUBLE_EQ(asked.options.good_enough, 0.25);  // it is twice as high as the bound
+  EXPECT_EQ(asked.options.tolerable, Bytes(0));
+}
+
+TEST_F(ReplanningTest, PlansThatChangeNothingDoNotEndTheSearchForLowerOnes) {
+  begin(wasteful());
+  replanning.ask_lower();
+  ASSERT_TRUE(plans.make_anew({}));
+  EXPECT_FALSE(plans.makes_lower());
+  asked.made = joint_of({wasteful()});
+  EXPECT_FALSE(iterate({kBlock, kBlock}));
+  EXPECT_TRUE(plans.makes_lower());
+}
+
 TEST_F(ReplanningTest, NothingIsExchangedInsideACapture) {
   begin(wasteful());
   replanning.ask_lower();
