@@ -110,6 +110,8 @@ def text(origin: str, rows: dict[str, Measured]) -> str:
     about = "\n".join(f"- `{file}`: {summary(file)}" for file in dict.fromkeys(ROWS[name].file for name in rows))
     outcomes = [outcome for measured in rows.values() for outcome in measured.outcomes.values()]
     said = sorted({line for outcome in outcomes for line in outcome.said})
+    aborts = ", ".join(f"{mode} {sum(m.outcomes[mode].aborts for m in rows.values() if mode in m.outcomes)}"
+                       for mode in ("plain", "planned", "again", "budget"))
     found = [name for name in PACKAGES if importlib.util.find_spec(name)]
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in found)
     return f"""# Programs of others
@@ -151,6 +153,9 @@ On the CPU, with `STOWAGE_BUDGET=70%` as well.
 ## The programs
 
 {about}
+
+At the exit of programs with several ranks PyTorch aborts now and then, with Stowage and without. Runs that were repeated for
+that: {aborts}.
 
 What Stowage wrote to standard error in all runs: {'; '.join(f'`{line}`' for line in said) or 'nothing'}.
 """
