@@ -40,6 +40,17 @@ def test_a_budget_that_no_schedule_keeps_is_left_to_rescue():
     assert left["stderr"].count("tensors are evicted on demand") == 1
 
 
+def test_a_second_run_with_kept_plans_keeps_its_limit(tmp_path):
+    """The plans are those of iterations under a schedule, so the schedule goes on under them."""
+    name, cache = "wide_convolutions", {"STOWAGE_PLAN_CACHE": str(tmp_path / "plans")}
+    plain = run(name, iterations=ITERATIONS)[name]
+    for left in [under(name, "60%", iterations=ITERATIONS, **PATIENT, **cache) for _ in range(2)]:
+        assert left["error"] == "" and differences(plain, left) == [], left["stderr"]
+        budget = left["report"]["budget"]
+        assert budget["peak_held_bytes"] <= budget["limit_bytes"] and budget["schedule"]["followed"]
+        assert left["report"]["state"] == "planned"
+
+
 def test_a_job_that_becomes_another_is_written_down_anew():
     job = of_two_lengths(30, 'print(budget["schedule"])')
     done = python(job, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)

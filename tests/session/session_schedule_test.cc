@@ -1,8 +1,10 @@
 // A session under a followed schedule: its iterations are recorded and planned, the arena finds room beside
 // what the last iteration left, and what does not follow the plan has room made for it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -83,6 +85,15 @@ class Job {
   void* gradient_ = nullptr;
 };
 
+Settings settings_for(std::uint64_t budget) {
+  Settings settings;
+  settings.budget = *Budget::parse(std::to_string(budget));
+  settings.record_ops = false;
+  settings.plan_wait_ms = 60'000;
+  settings.diverged_iterations = 3;
+  return settings;
+}
+
 class SessionSchedule : public ::testing::Test {
  protected:
   SessionSchedule() {
@@ -90,11 +101,7 @@ class SessionSchedule : public ::testing::Test {
     port_.counted = port_.on_touch = true;
   }
   void start(std::uint64_t budget) {
-    Settings settings;
-    settings.budget = *Budget::parse(std::to_string(budget));
-    settings.record_ops = false;
-    settings.plan_wait_ms = 60'000;
-    settings.diverged_iterations = 3;
+    const Settings settings = settings_for(budget);
     session_ = std::make_unique<Session>(port_, torch_, settings);
     job_ = std::make_unique<Job>(port_, torch_, *session_);
   }
@@ -126,6 +133,30 @@ TEST_F(SessionSchedule, IsPlannedWithTheRuntimeInPlace) {
   EXPECT_TRUE(told["budget"]["watching"]);
   EXPECT_TRUE(told["budget"]["schedule"]["followed"]);
   EXPECT_EQ(port_.count.held(), session_->arena_bytes() + Bytes(kParameters));
+}
+
+TEST(ScheduledPlans, ThatAnEarlierRunKeptAreFollowedWithTheRuntimeInPlaceToo) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("stowage-scheduled-" + std::to_string(getpid()));
+  std::vector<int> planned_at;
+  for (int run = 0; run < 2; ++run) {
+    FakePort port;
+    FakeTorch torch;
+    port.counted = port.on_touch = true;
+    torch.iteration.emplace(planner::schedule::chain(10, 4));
+    Settings settings = settings_for(kTight);
+    settings.plan_cache = folder.string();
+    Session session(port, torch, settings);
+    Job job(port, torch, session);
+    planned_at.push_back(0);
+    while (session.state() != SessionState::kPlanned && ++planned_at.back() < 16) job.iterate();
+    for (int i = 0; i < 20; ++i) job.iterate();
+    EXPECT_EQ(session.state(), SessionState::kPlanned);
+    EXPECT_TRUE(torch.installed && torch.follows) << "the job does not fit without it";
+    EXPECT_EQ(job.refused, 0);
+  }
+  fs::remove_all(folder);
+  EXPECT_LT(planned_at[1], planned_at[0]) << "the plan was found";
 }
 
 TEST_F(SessionSchedule, EvictionsBeyondItAreNotPlanned) {
