@@ -146,6 +146,7 @@ TEST(ScheduledPlans, ThatAnEarlierRunKeptAreFollowedWithTheRuntimeInPlaceToo) {
     torch.iteration.emplace(planner::schedule::chain(10, 4));
     Settings settings = settings_for(kTight);
     settings.plan_cache = folder.string();
+    settings.record_ops = true;  // so that planning takes an iteration more
     Session session(port, torch, settings);
     Job job(port, torch, session);
     planned_at.push_back(0);
