@@ -17,6 +17,7 @@
 #include "session/planned/next_run.h"
 #include "session/planned/opening_phase.h"
 #include "session/planned/planned_phase.h"
+#include "session/plans/kept_schedules.h"
 #include "session/ranks/rank_sharing.h"
 #include "session/recording/best_source.h"
 #include "session/rescue/eviction_watch.h"
@@ -35,8 +36,10 @@ struct SessionParts {
         info(device_port.describe()),
         hot(hot_path),
         sharing(settings, torch),
+        kept_schedules(settings, info),
         budget(chosen.budget, device_port.ledger(), torch, info.device, info.device_memory,
-               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port, sharing.schedule_maker()),
+               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port, sharing.schedule_maker(),
+               &kept_schedules),
         recording(hot.recorder, port, torch, info, settings),
         plans(settings, info, std::move(source), &sharing) {}
 
@@ -48,6 +51,7 @@ struct SessionParts {
   // ---- shared
   SessionHot& hot;
   RankSharing sharing;
+  KeptSchedules kept_schedules;
   BudgetController budget;
   ServedArena arena{hot, port, budget, settings.fault};
   Frees frees{hot, port, arena};

@@ -109,6 +109,10 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"left", facts.left},
           {"rooms", facts.rooms},
           {"tightened", facts.tightened},
+          {"evictions_before", facts.evictions_before},
+          {"made", facts.kept.made},
+          {"kept_found", facts.kept.found},
+          {"kept_refused", facts.kept.refused},
           {"reason", facts.reason}};
 }
 

@@ -58,6 +58,8 @@ const char* name_of(Kind kind) {
       return "a plan";
     case Kind::kKeptPlans:
       return "a file of kept plans";
+    case Kind::kKeptSchedule:
+      return "a kept schedule";
   }
   return nullptr;
 }

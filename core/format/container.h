@@ -6,16 +6,17 @@
 //   offset size field
 //        0    8 magic          89 53 54 4F 57 0D 0A 1A: not text, and changed by every line-end conversion
 //        8    4 version        kFormatVersion; raised when older readers would misread the new format
-//       12    2 kind           1 trace, 2 plan, 3 kept plans
+//       12    2 kind           1 trace, 2 plan, 3 kept plans, 4 kept schedule
 //       14    2 encoding       0 stored, 1 one zstd frame
 //       16    8 payload_bytes  bytes that follow the header
 //       24    8 content_bytes  bytes of the payload once decompressed
 //       32    8 reserved       0
 //       40    8 checksum       checksum() of bytes [0, 40), then of the payload, chained
 //
-// The content is a FlatBuffer, whose schemas are trace.fbs, plan.fbs and kept_plans.fbs. A reader checks
-// everything before it uses it: sizes before memory is taken (content_bytes is at most kMaxContentBytes, and
-// at most kMaxExpansion times the payload and 64 KiB more), the checksum before decompression.
+// The content is a FlatBuffer, whose schemas are trace.fbs, plan.fbs, kept_plans.fbs and kept_schedule.fbs. A
+// reader checks everything before it uses it: sizes before memory is taken (content_bytes is at most
+// kMaxContentBytes, and at most kMaxExpansion times the payload and 64 KiB more), the checksum before
+// decompression.
 //
 // Thread safety: functions without state.
 #pragma once
@@ -30,7 +31,7 @@
 
 namespace stowage::format {
 
-enum class Kind : std::uint16_t { kTrace = 1, kPlan = 2, kKeptPlans = 3 };
+enum class Kind : std::uint16_t { kTrace = 1, kPlan = 2, kKeptPlans = 3, kKeptSchedule = 4 };
 enum class Encoding : std::uint16_t { kStored = 0, kZstd = 1 };
 
 inline constexpr std::size_t kHeaderBytes = 48;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/format/context_content.h"
 #include "core/format/guarded.h"
 #include "core/format/kept_plans_generated.h"
 #include "core/format/plan_content.h"
@@ -16,26 +17,14 @@ constexpr flatbuffers::uoffset_t kMaxTables = 2 * kMostKeptPlans + 2;
 
 std::uint64_t content_bound(const KeptPlans& kept) {
   constexpr std::uint64_t kTables = 4096;
-  const PlanContext& context = kept.context;
-  std::uint64_t bytes = kTables + context.device_name.size() + context.torch_version.size() +
-                        context.budget.size() + context.backend.size() + kept.job.size();
+  std::uint64_t bytes = kTables + format::context_content_bound(kept.context) + kept.job.size();
   for (const Plan& plan : kept.plans) bytes += format::plan_content_bound(plan);
   bytes += kept.history.size() * sizeof(std::uint32_t);
   return bytes;
 }
 
-auto write_context(Builder& builder, const PlanContext& context) {
-  const auto device_name = builder.CreateString(context.device_name);
-  const auto torch_version = builder.CreateString(context.torch_version);
-  const auto budget = builder.CreateString(context.budget);
-  const auto backend = builder.CreateString(context.backend);
-  return format::CreateContextContent(builder, static_cast<std::uint8_t>(context.device), device_name,
-                                      context.device_memory.value(), torch_version, budget,
-                                      context.world_size, backend);
-}
-
 void write_kept_plans(Builder& builder, const KeptPlans& kept) {
-  const auto context = write_context(builder, kept.context);
+  const auto context = format::write_context_content(builder, kept.context);
   const auto job = builder.CreateString(kept.job);
   std::vector<flatbuffers::Offset<format::PlanContent>> plans;
   plans.reserve(kept.plans.size());
@@ -46,18 +35,6 @@ void write_kept_plans(Builder& builder, const KeptPlans& kept) {
                                                       static_cast<std::uint8_t>(kept.marks),
                                                       kept.lower_bound.value(), kept.need.value());
   format::FinishKeptPlansContentBuffer(builder, content);
-}
-
-PlanContext read_context(const format::ContextContent& content, format::ColumnReader& reader) {
-  PlanContext context;
-  context.device = DeviceKind{content.device()};
-  context.device_name = reader.take(content.device_name());
-  context.device_memory = Bytes(content.device_memory());
-  context.torch_version = reader.take(content.torch_version());
-  context.budget = reader.take(content.budget());
-  context.world_size = content.world_size();
-  context.backend = reader.take(content.backend());
-  return context;
 }
 
 /// What comes when.
@@ -77,7 +54,7 @@ void read_order(const format::KeptPlansContent& content, format::ColumnReader& r
 KeptPlans read_kept_plans(const format::KeptPlansContent& content, format::ColumnReader& reader) {
   KeptPlans kept;
   reader.require(content.context() != nullptr);
-  if (content.context() != nullptr) kept.context = read_context(*content.context(), reader);
+  if (content.context() != nullptr) kept.context = format::read_context_content(*content.context(), reader);
   kept.job = reader.take(content.job());
   const std::size_t plans = content.plans() == nullptr ? 0 : content.plans()->size();
   reader.require(plans <= kMostKeptPlans);

@@ -53,8 +53,7 @@ int clear(const std::string& path, const PrivateFolder* folder, double days) {
   if (folder != nullptr) removed = clear_cache(*folder, days, now_ns());
   std::uint64_t bytes = 0;
   for (const PrivateFolder::File& file : removed) bytes += file.bytes;
-  std::printf("%s: removed %zu plan%s, %s\n", path.c_str(), removed.size(), removed.size() == 1 ? "" : "s",
-              amount_of(bytes).c_str());
+  std::printf("%s: removed %s, %s\n", path.c_str(), counted(removed).c_str(), amount_of(bytes).c_str());
   return 0;
 }
 
@@ -80,14 +79,14 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int cache_command(int argc, char** argv) {
-  CLI::App app{"Lists and removes the plans that are kept between runs (STOWAGE_PLAN_CACHE).",
+  CLI::App app{"Lists and removes the plans and schedules that are kept between runs (STOWAGE_PLAN_CACHE).",
                "stowage cache"};
   Arguments arguments;
   app.add_option("action", arguments.action, "list: what is kept; clear: remove it; path: print the folder")
       ->check(CLI::IsMember({"list", "clear", "path"}))
       ->capture_default_str();
   app.add_option("--older-than", arguments.older_than_days,
-                 "clear: remove only plans that were not used for so many days")
+                 "clear: remove only those that were not used for so many days")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--json", arguments.json, "list: as JSON");
   try {

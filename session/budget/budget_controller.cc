@@ -25,13 +25,13 @@ constexpr double kSpareRoom = 1.125;  // factor by which an estimated peak is ra
 
 BudgetController::BudgetController(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device,
                                    Bytes device_memory, std::chrono::milliseconds schedule_wait,
-                                   DevicePort* port, ScheduleController::Maker maker)
+                                   DevicePort* port, ScheduleController::Maker maker, KeptSchedules* kept)
     : budget_(budget),
       ledger_(ledger),
       torch_(torch),
       device_(device),
       device_memory_(device_memory),
-      schedule_(torch, schedule_wait, port, std::move(maker)) {
+      schedule_(torch, schedule_wait, port, std::move(maker), kept) {
   if (!budget_.is_set()) return;
   state_.change(State::kWaiting, budget_.text());
   if (ledger_ == nullptr) {
@@ -127,7 +127,7 @@ bool BudgetController::on_mark(MarkSource source) {
     shed();
   }
   if (state_.load() != State::kWatching) return false;
-  if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_);
+  if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_, !pending());
   const std::uint64_t evictions = unplanned_evictions();
   return std::exchange(evictions_at_mark_, evictions) != evictions;
 }

@@ -46,10 +46,11 @@ struct BudgetFacts {
 class BudgetController {
  public:
   /// `ledger`: null if the device has none; a budget is refused there. `schedule_wait`: how long to wait for
-  /// a requested schedule. `port`, `maker`: as ScheduleController's.
+  /// a requested schedule. `port`, `maker`, `kept`: as ScheduleController's.
   BudgetController(const Budget& budget, Ledger* ledger, TorchPort& torch, Device device, Bytes device_memory,
                    std::chrono::milliseconds schedule_wait, DevicePort* port = nullptr,
-                   ScheduleController::Maker maker = planner::schedule::BackgroundScheduler::make);
+                   ScheduleController::Maker maker = planner::schedule::BackgroundScheduler::make,
+                   KeptSchedules* kept = nullptr);
 
   /// Starts to hold the budget once Python's guards are known. `last_call`: if they are still missing,
   /// refuses the budget with a warning.

@@ -35,15 +35,19 @@ Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.val
 
 }  // namespace
 
-void ScheduleController::end_iteration(Bytes limit, std::uint64_t number) {
+void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool limited) {
   if (++marks_in_period_ < period_) return;
   marks_in_period_ = 0;
   const RuntimeCounters counts = torch_.counters();
   if (state_.load() < State::kFollowing) note_rescue(counts);
-  if (state_.load() == State::kWatching) watch(counts);
-  if (state_.load() == State::kFollowing) judge(counts, limit);
+  if (state_.load() == State::kWatching) {
+    if (!limited || !try_kept(number)) watch(counts);
+  } else if (state_.load() == State::kFollowing) {
+    judge(counts, limit);
+  }
   if (scheduler_.busy()) take_schedule(number);
-  const bool recorded = state_.load() == State::kRecording && !std::exchange(asked_now_, false);
+  const bool records = state_.load() == State::kRecording || (on_trial_ && to_log_ > 0);
+  const bool recorded = records && !std::exchange(asked_now_, false);
   left_at_mark_ = torch_.follow_counters().left;
   torch_.end_iteration();
   if (recorded) take_log(limit);
@@ -58,7 +62,7 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number) {
 }
 
 bool ScheduleController::is_steady() const {
-  return follows() && followed_ > 0 && astray_ == 0 && !scheduler_.busy();
+  return follows() && followed_ > 0 && astray_ == 0 && !on_trial_ && !scheduler_.busy();
 }
 
 // The logged iteration begins with nothing evicted, as iterations under a schedule do.
@@ -95,7 +99,7 @@ void ScheduleController::take_log(Bytes limit) {
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
   tries_ = fits_ = 0;
-  state_.change(State::kScheduling, "an iteration is written down");
+  if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
   ask(less(limit, std::max(limit.value() / kMarginShare, kLeastMargin)));
 }
 
@@ -109,46 +113,51 @@ void ScheduleController::take_schedule(std::uint64_t number) {
   const bool first = std::exchange(asked_now_, false);
   std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
   if (!made) return;
-  if (made->ok()) return follow(**made, number);
-  if (state_.load() != State::kFollowing) return stay_alone(made->error().message);
+  if (made->ok()) return leaves_trial(**made) ? void() : follow(**made, number);
+  if (state_.load() != State::kFollowing || on_trial_) return stay_alone(made->error().message);
   tries_ = kMostTries;  // keep the present one, which is for more bytes
 }
 
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
-  const auto evictions = static_cast<std::uint64_t>(
-      std::count_if(schedule.actions.begin(), schedule.actions.end(),
-                    [](const Action& action) { return action.kind == ActionKind::kEvict; }));
   const std::uint64_t replays = schedule.replays;
   if (state_.load() != State::kFollowing &&
       replays > rescue_replays_ + rescue_replays_ / kDearerShare + kDearerOps)
     return stay_alone("rescue recomputes " + std::to_string(rescue_replays_) +
                       " ops in an iteration, the schedule would " + std::to_string(replays));
-  const Bytes peak = schedule.peak;
-  const Bytes height = schedule.height;
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
-  state_.change(State::kFollowing, "a schedule is there");
-  followed_ = calm_ = astray_ = 0;
-  since_followed_ = last_distance_ = 0;
-  proven_ = false;
+  begin_following(schedule, number, "a schedule is there");
   has_arena_ = schedule.height.value() != 0 && schedule.height <= budget_;
-  rooms_before_ = torch_.counters().rooms;
-  note(1, "budget: a schedule is followed: " + std::to_string(evictions) + " evictions and " +
-              std::to_string(replays) + " ops recomputed in each iteration");
   const std::lock_guard lock(mutex_);
-  if (facts_.since == 0) {
-    facts_.since = number;
-    follow_before_ = torch_.follow_counters();
-  }
-  facts_.evictions = evictions;
+  note(1, "budget: a schedule is followed: " + std::to_string(facts_.evictions) + " evictions and " +
+              std::to_string(replays) + " ops recomputed in each iteration");
   facts_.recomputed_ops = replays;
   facts_.recompute_ns = schedule.replay_ns;
   if (log_ != nullptr) {
     facts_.ops_ns = ops_ns(*log_);
     facts_.timed_ops = count_timed_ops(log_->trace.ops);
   }
-  facts_.peak = peak;
-  facts_.height = height;
+  facts_.peak = schedule.peak;
+  facts_.height = schedule.height;
   facts_.tightened = tries_ + fits_;
+}
+
+void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t number,
+                                         const std::string& why) {
+  present_ = schedule;
+  is_kept_ = has_arena_ = proven_ = false;
+  state_.change(State::kFollowing, why);
+  followed_ = calm_ = astray_ = 0;
+  since_followed_ = last_distance_ = 0;
+  const RuntimeCounters counts = torch_.counters();
+  rooms_before_ = counts.rooms;
+  const std::lock_guard lock(mutex_);
+  facts_.evictions = static_cast<std::uint64_t>(
+      std::count_if(schedule.actions.begin(), schedule.actions.end(),
+                    [](const Action& action) { return action.kind == ActionKind::kEvict; }));
+  if (facts_.since != 0) return;
+  facts_.since = number;
+  facts_.evictions_before = counts.evictions;
+  follow_before_ = torch_.follow_counters();
 }
 
 // A schedule that matches only every second (or third, …) mark covers part of an iteration.
@@ -164,6 +173,7 @@ bool ScheduleController::repeats_later() {
 void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
   if (torch_.follow_counters().left != left_at_mark_) {
+    if (on_trial_) return end_trial("the job's ops differ");
     if (++astray_ < kMostAstray) return;
     period_ = 1;
     return try_again("the job's ops differ from iteration to iteration");
@@ -173,6 +183,7 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   if (++followed_ == 1) return;
   calm_ = counts.rooms == at_mark_.rooms ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;
+  keep_schedule(tries_ >= kMostTries);
   if (proven_ && held_) log_.reset();
   if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
   ++tries_;
@@ -197,7 +208,7 @@ void ScheduleController::stop() {
   torch_.leave();
   log_.reset();
   held_ = false;
-  asked_now_ = false;
+  asked_now_ = on_trial_ = false;
   evicting_marks_ = 0;
   if (state_.load() != State::kAlone) state_.change(State::kWatching, "nothing is followed");
   const std::lock_guard lock(mutex_);
@@ -206,7 +217,9 @@ void ScheduleController::stop() {
 
 ScheduleFacts ScheduleController::facts() const {
   const std::lock_guard lock(mutex_);
-  return facts_;
+  ScheduleFacts facts = facts_;
+  if (kept_ != nullptr) facts.kept = kept_->facts();
+  return facts;
 }
 
 }  // namespace stowage::session

@@ -5,6 +5,9 @@
 // the job's ops differ for several iterations, another one is logged. After a few failures rescue works
 // alone, as before; it also does if it recomputed less than the schedule would.
 //
+// A schedule that an earlier run kept is followed from the first iteration under a limit on, while that is
+// logged. It is on trial until it was checked on that log: then it is as one that was made here.
+//
 // Allocations under a schedule are the same in each iteration, so an arena can be planned for them. While
 // there is such a plan, hold() keeps the schedule as it is; if the arena does not fit, tighten() requests
 // another one.
@@ -16,11 +19,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/timed_ops.h"
 #include "planner/schedule/background.h"
+#include "session/plans/kept_schedules.h"
 #include "session/ports/torch_port.h"
 #include "session/states/states.h"
 
@@ -29,34 +34,43 @@ namespace stowage::session {
 /// The followed schedule, as of the last mark.
 struct ScheduleFacts {
   bool followed = false;
-  std::uint64_t since = 0;           ///< iterations that had ended when the first was followed; 0: never
-  std::uint64_t evictions = 0;       ///< planned in each iteration
-  std::uint64_t recomputed_ops = 0;  ///< planned in each iteration
-  std::uint64_t recompute_ns = 0;    ///< what these ops took in the logged iteration
-  std::uint64_t ops_ns = 0;          ///< what all ops of the logged iteration took
-  TimedOps timed_ops{};              ///< what says so, of how many ops
-  Bytes peak{0};                     ///< planned
-  Bytes height{0};                   ///< planned: what its arena and lasting tensors take
-  std::uint64_t iterations = 0;      ///< followed to their end
-  std::uint64_t left = 0;            ///< iterations that differed from the schedule
-  std::uint64_t rooms = 0;           ///< times that rescue freed something since the present schedule
-  std::uint64_t tightened = 0;       ///< schedules made again for fewer bytes
-  std::string reason;                ///< why rescue is alone; "" otherwise
+  std::uint64_t since = 0;             ///< iterations that had ended when the first was followed; 0: never
+  std::uint64_t evictions = 0;         ///< planned in each iteration
+  std::uint64_t recomputed_ops = 0;    ///< planned in each iteration
+  std::uint64_t recompute_ns = 0;      ///< what these ops took in the logged iteration
+  std::uint64_t ops_ns = 0;            ///< what all ops of the logged iteration took
+  TimedOps timed_ops{};                ///< what says so, of how many ops
+  Bytes peak{0};                       ///< planned
+  Bytes height{0};                     ///< planned: what its arena and lasting tensors take
+  std::uint64_t iterations = 0;        ///< followed to their end
+  std::uint64_t left = 0;              ///< iterations that differed from the schedule
+  std::uint64_t rooms = 0;             ///< times that rescue freed something since the present schedule
+  std::uint64_t tightened = 0;         ///< schedules made again for fewer bytes
+  std::uint64_t evictions_before = 0;  ///< tensors that rescue evicted until the first was followed
+  KeptScheduleFacts kept;              ///< where they came from
+  std::string reason;                  ///< why rescue is alone; "" otherwise
 };
 
 class ScheduleController {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
   /// `wait`: how long to wait for a requested schedule. `port`: of the device whose ops are timed; null: they
-  /// have modelled times. `maker` makes the schedules.
+  /// have modelled times. `maker` makes the schedules. `kept`: those of other runs; null: there are none.
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, DevicePort* port = nullptr,
-                     Maker maker = planner::schedule::BackgroundScheduler::make)
-      : torch_(torch), wait_(wait), port_(port), scheduler_(std::move(maker)) {}
-  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker)
-      : ScheduleController(torch, wait, nullptr, std::move(maker)) {}
+                     Maker maker = planner::schedule::BackgroundScheduler::make,
+                     KeptSchedules* kept = nullptr)
+      : torch_(torch),
+        wait_(wait),
+        port_(port),
+        kept_(kept),
+        scheduler_(kept == nullptr ? std::move(maker) : kept->before(std::move(maker))) {}
+  ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker,
+                     KeptSchedules* kept = nullptr)
+      : ScheduleController(torch, wait, nullptr, std::move(maker), kept) {}
 
   /// The job's iteration `number`, counted from 1, ended between ops under `limit`; ends it in the runtime.
-  void end_iteration(Bytes limit, std::uint64_t number);
+  /// `limited`: the limit is in force.
+  void end_iteration(Bytes limit, std::uint64_t number, bool limited = true);
   /// Stops following. Starts over afterwards, unless rescue works alone permanently.
   void stop();
   /// A schedule is followed.
@@ -75,12 +89,17 @@ class ScheduleController {
  private:
   using State = ScheduleState;
   void watch(const RuntimeCounters& counts);
+  [[nodiscard]] bool try_kept(std::uint64_t number);
+  void end_trial(const std::string& why);
+  [[nodiscard]] bool leaves_trial(const Schedule& made);
+  void keep_schedule(bool is_last);
   void note_rescue(const RuntimeCounters& counts);
   [[nodiscard]] bool repeats_later();
   void take_log(Bytes limit);
   void ask(Bytes budget);
   void take_schedule(std::uint64_t number);
   void follow(const Schedule& schedule, std::uint64_t number);
+  void begin_following(const Schedule& schedule, std::uint64_t number, const std::string& why);
   void judge(const RuntimeCounters& counts, Bytes limit);
   void try_again(const std::string& why);
   void stay_alone(const std::string& why);
@@ -88,6 +107,7 @@ class ScheduleController {
   TorchPort& torch_;
   const std::chrono::milliseconds wait_;
   DevicePort* const port_;
+  KeptSchedules* const kept_;
   planner::schedule::BackgroundScheduler scheduler_;
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made from it
   Bytes budget_{0};                     ///< of the schedule that was asked for last
@@ -108,7 +128,12 @@ class ScheduleController {
   std::uint64_t calm_ = 0;             ///< of these, in a row without rescue
   bool proven_ = false;                ///< it was calm for long
   std::uint64_t fits_ = 0;             ///< schedules made again so that the arena fits
-  std::uint64_t rescue_replays_ = 0;   ///< ops that rescue ran again in its best iteration
+  Schedule present_;                   ///< the followed one
+  bool is_kept_ = false;               ///< it is kept for the next run
+  std::optional<KeptSchedule> last_run_;
+  std::uint64_t trials_ = 0;          ///< of last_run_
+  bool on_trial_ = false;             ///< last_run_ is followed, and not checked yet
+  std::uint64_t rescue_replays_ = 0;  ///< ops that rescue ran again in its best iteration
   RuntimeCounters at_mark_;
   std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one
   FollowCounters follow_before_;    ///< when the first schedule came

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/kept_plans.h"
+#include "core/kept_schedule.h"
 
 namespace stowage::session {
 
@@ -11,7 +11,7 @@ void limit_cache(const format::PrivateFolder& folder, std::uint64_t most_bytes, 
   using File = format::PrivateFolder::File;
   folder.remove_stale();
   std::vector<File> files = folder.files();
-  std::erase_if(files, [](const File& file) { return !is_kept_plans_name(file.name); });
+  std::erase_if(files, [](const File& file) { return !is_kept_name(file.name); });
   std::uint64_t bytes = 0;
   for (const File& file : files) bytes += file.bytes;
   // By name where the times are equal, so that all processes remove the same files.

@@ -3,28 +3,24 @@
 // A file holds the plans of all kinds of iterations, placed together. Its name says by which of them it is
 // found, and under which context (core/kept_plans.h) they were made. They are used only after the file was
 // read in full, checked, and compared: its context with the job's, its entries with the requests of the
-// iteration, one by one. The folder and its files belong to the user alone (core/format/private_folder.h); a
-// folder in which others may write is not used. Files that are damaged or not ours are left as they are.
-// After each write the files that were not used for longest are removed until the rest takes at most
-// STOWAGE_PLAN_CACHE_BYTES.
+// iteration, one by one. Files that are damaged or not ours are left as they are. cache_folder.h says who may
+// write there, how much is kept, and what becomes of failures.
 //
 // A job with an opening (planner/kinds/opening.h) has a second file, found by what the job is
 // (Settings::command) before it has allocated anything. Ranks share it; one that it does not fit gets one of
 // its own. With a budget there is none: what is evicted depends on more than the plans.
 //
-// Nothing that fails here is the job's concern: the first failure is one warning where the user chose the
-// folder, else a note; the job goes on without kept plans. Thread safety: the conductor's. Files are replaced
-// in one step, so several processes may share a folder.
+// Thread safety: the conductor's.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/format/private_folder.h"
 #include "core/kept_plans.h"
 #include "core/plan.h"
 #include "core/trace.h"
+#include "session/plans/cache_folder.h"
 #include "session/plans/windows.h"
 #include "session/settings/settings.h"
 
@@ -33,7 +29,8 @@ namespace stowage::session {
 class PlanCache {
  public:
   /// Both must outlive it.
-  PlanCache(const Settings& settings, const TraceInfo& info) : settings_(settings), info_(info) {}
+  PlanCache(const Settings& settings, const TraceInfo& info)
+      : settings_(settings), info_(info), folder_(settings, info) {}
 
   /// True if find() may find something. Cheap: it reads names only. False for a job whose trace is wanted
   /// (STOWAGE_TRACE): that of a job which begins with a kept plan would not have a whole recording.
@@ -60,18 +57,14 @@ class PlanCache {
   void forget(const Plan& plan) noexcept;
 
  private:
-  [[nodiscard]] PlanContext context() const;
-  /// The folder; nothing if plans are not kept, or if it cannot be used, which is told.
-  std::optional<format::PrivateFolder> open();
   [[nodiscard]] Result<KeptPlans> read(const format::PrivateFolder& folder, const std::string& name) const;
   void write(const format::PrivateFolder& folder, const std::string& name, const KeptPlans& kept);
   [[nodiscard]] bool keeps_openings() const;
   [[nodiscard]] std::string opening_name(bool of_rank) const;
-  void tell(const std::string& what) noexcept;
 
   const Settings& settings_;
   const TraceInfo& info_;
-  bool told_ = false;
+  CacheFolder folder_;
   bool of_rank_ = false;  ///< the opening is, or will be, this rank's own
   bool refused_ = false;  ///< refuse_opening() was called
 };

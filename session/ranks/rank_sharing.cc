@@ -4,11 +4,11 @@
 #include <exception>
 #include <utility>
 
+#include "core/format/actions_content.h"
 #include "core/format/kept_plans_file.h"
 #include "planner/kinds/received_plans.h"
 #include "planner/schedule/received_schedule.h"
 #include "session/ranks/problem_digest.h"
-#include "session/ranks/schedule_message.h"
 #include "session/settings/notice.h"
 
 namespace stowage::session {

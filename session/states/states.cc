@@ -46,6 +46,7 @@ constexpr std::array kBudgetArcs = std::to_array<Arc<BudgetState>>({
 
 constexpr std::array kScheduleArcs = std::to_array<Arc<ScheduleState>>({
     {Schedule::kWatching, Schedule::kRecording, "iterations evict"},
+    {Schedule::kWatching, Schedule::kFollowing, "an earlier run kept a schedule"},
     {Schedule::kRecording, Schedule::kScheduling, "an iteration is written down"},
     {Schedule::kRecording, Schedule::kWatching, "it could not be written down, or the budget rests"},
     {Schedule::kScheduling, Schedule::kFollowing, "the schedule is there"},

@@ -112,7 +112,7 @@ TEST(Hostile, ALaterVersionIsNamed) {
 }
 
 TEST(Hostile, HeaderFieldsThatLieAreDamage) {
-  expect_damaged(decode_plan(with_header<std::uint16_t>(12, 4)), "its kind is not known");
+  expect_damaged(decode_plan(with_header<std::uint16_t>(12, 5)), "its kind is not known");
   expect_damaged(decode_plan(with_header<std::uint16_t>(14, 2)), "its encoding is not known");
   expect_damaged(decode_plan(with_header<std::uint16_t>(14, 0)), "its two sizes do not agree");
   expect_damaged(decode_plan(with_header<std::uint64_t>(24, ~std::uint64_t{0})), "larger than 1 GiB");

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/format/kept_plans_file.h"
+#include "core/format/kept_schedule_file.h"
 #include "core/format/plan_file.h"
 #include "core/format/trace_file.h"
 #include "tests/core/memory_meter.h"
@@ -65,6 +66,7 @@ Outcome outcome_of(const Result<T>& result) {
 Outcome decode(const Mutant& mutant, format::Kind as) {
   if (as == format::Kind::kTrace) return outcome_of(decode_trace(mutant.bytes));
   if (as == format::Kind::kPlan) return outcome_of(decode_plan(mutant.bytes));
+  if (as == format::Kind::kKeptSchedule) return outcome_of(decode_kept_schedule(mutant.bytes));
   return outcome_of(decode_kept_plans(mutant.bytes));
 }
 
@@ -76,7 +78,8 @@ bool is_named(ErrorCode code) {
 void check_mutant(Mutation mutation, std::uint32_t number) {
   std::snprintf(g_present.data(), g_present.size(), "mutant %d:%u\n", static_cast<int>(mutation), number);
   const Mutant mutant = make_mutant(mutation, number);
-  for (const format::Kind kind : {format::Kind::kTrace, format::Kind::kPlan, format::Kind::kKeptPlans}) {
+  for (const format::Kind kind :
+       {format::Kind::kTrace, format::Kind::kPlan, format::Kind::kKeptPlans, format::Kind::kKeptSchedule}) {
     testing::reset_memory_peak();
     const Outcome outcome = decode(mutant, kind);
     ASSERT_LE(testing::memory_peak(), memory_allowed(mutant.bytes.size())) << g_present.data();

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include "core/format/actions_content.h"
 #include "planner/schedule/model/validator.h"
 #include "session/ranks/problem_digest.h"
 #include "session/ranks/rank_sharing.h"
-#include "session/ranks/schedule_message.h"
 #include "tests/planner/schedule_logs.h"
 #include "tests/session/fake_torch.h"
 #include "tests/session/ranks/fake_ranks.h"
@@ -29,7 +30,7 @@ TEST(ScheduleMessage, WhatIsWrittenIsRead) {
 TEST(ScheduleMessage, NothingElseIsRead) {
   const RankStore::Value good = encode_actions({{ActionKind::kEvict, 1, 2}, {ActionKind::kEvict, 3, 4}});
   for (std::size_t size = 0; size < good.size(); ++size)
-    EXPECT_FALSE(decode_actions({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)})) << size;
+    EXPECT_FALSE(decode_actions(std::span(good).first(size))) << size;
   RankStore::Value longer = good;
   longer.push_back({});
   EXPECT_FALSE(decode_actions(longer));

@@ -1,21 +1,21 @@
-#include "session/ranks/schedule_message.h"
+#include "core/format/actions_content.h"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace stowage::session {
+namespace stowage {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x31435353;  // "SSC1"
 constexpr std::size_t kHead = 8;
 constexpr std::size_t kRow = 9;
 
-void put(RankStore::Value& out, std::uint32_t number) {
+void put(std::vector<std::byte>& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) out.push_back(std::byte(number >> shift & 0xffu));
 }
 
 /// Requires: 4 bytes from `at` on.
-std::uint32_t get(const RankStore::Value& value, std::size_t at) {
+std::uint32_t get(std::span<const std::byte> value, std::size_t at) {
   std::uint32_t number = 0;
   for (std::size_t i = 4; i-- > 0;) number = number << 8u | std::to_integer<std::uint32_t>(value[at + i]);
   return number;
@@ -23,8 +23,8 @@ std::uint32_t get(const RankStore::Value& value, std::size_t at) {
 
 }  // namespace
 
-RankStore::Value encode_actions(const std::vector<Action>& actions) {
-  RankStore::Value out;
+std::vector<std::byte> encode_actions(const std::vector<Action>& actions) {
+  std::vector<std::byte> out;
   out.reserve(kHead + actions.size() * kRow);
   put(out, kMagic);
   put(out, static_cast<std::uint32_t>(actions.size()));
@@ -36,7 +36,7 @@ RankStore::Value encode_actions(const std::vector<Action>& actions) {
   return out;
 }
 
-std::optional<std::vector<Action>> decode_actions(const RankStore::Value& value) {
+std::optional<std::vector<Action>> decode_actions(std::span<const std::byte> value) {
   if (value.size() < kHead || get(value, 0) != kMagic) return std::nullopt;
   const std::size_t count = get(value, 4);
   if (value.size() != kHead + count * kRow) return std::nullopt;
@@ -50,4 +50,4 @@ std::optional<std::vector<Action>> decode_actions(const RankStore::Value& value)
   return actions;
 }
 
-}  // namespace stowage::session
+}  // namespace stowage

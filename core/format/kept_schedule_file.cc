@@ -1,0 +1,81 @@
+#include "core/format/kept_schedule_file.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/format/actions_content.h"
+#include "core/format/context_content.h"
+#include "core/format/guarded.h"
+#include "core/format/kept_schedule_generated.h"
+
+namespace stowage {
+namespace {
+
+using Builder = flatbuffers::FlatBufferBuilder;
+
+std::uint64_t content_bound(const KeptSchedule& kept) {
+  constexpr std::uint64_t kTables = 4096;
+  return kTables + format::context_content_bound(kept.context) + kept.job.size() +
+         kept.shape_hashes.size() * sizeof(std::uint64_t) + kept.actions.size() * sizeof(Action);
+}
+
+void write_kept_schedule(Builder& builder, const KeptSchedule& kept) {
+  const auto context = format::write_context_content(builder, kept.context);
+  const auto job = builder.CreateString(kept.job);
+  const auto shapes = builder.CreateVector(kept.shape_hashes);
+  const auto actions =
+      format::write_column<std::uint8_t>(builder, encode_actions(kept.actions),
+                                         [](std::byte one) { return std::to_integer<std::uint8_t>(one); });
+  const auto content = format::CreateKeptScheduleContent(builder, context, job, kept.marks, shapes, actions);
+  format::FinishKeptScheduleContentBuffer(builder, content);
+}
+
+KeptSchedule read_kept_schedule(const format::KeptScheduleContent& content, format::ColumnReader& reader) {
+  KeptSchedule kept;
+  reader.require(content.context() != nullptr);
+  if (content.context() != nullptr) kept.context = format::read_context_content(*content.context(), reader);
+  kept.job = reader.take(content.job());
+  kept.marks = content.marks();
+  const std::size_t ops = format::row_count(content.shape_hashes());
+  const auto shapes = reader.take(content.shape_hashes(), ops);
+  for (std::size_t i = 0; i < ops && !reader.damaged(); ++i) kept.shape_hashes.push_back(shapes[i]);
+  const std::size_t bytes = format::row_count(content.actions());
+  const auto told = reader.take(content.actions(), bytes);
+  std::vector<std::byte> encoded;
+  for (std::size_t i = 0; i < bytes && !reader.damaged(); ++i) encoded.push_back(std::byte{told[i]});
+  std::optional<std::vector<Action>> actions = decode_actions(encoded);
+  reader.require(actions.has_value());
+  if (actions) kept.actions = std::move(*actions);
+  return kept;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_kept_schedule(const KeptSchedule& kept) {
+  return format::guarded([&]() -> Result<std::vector<std::byte>> {
+    if (Status status = kept.validate(); !status) return status.error();
+    if (content_bound(kept) > format::kMaxContentBytes) return format::too_large();
+    Builder builder(16 * 1024);
+    write_kept_schedule(builder, kept);
+    return format::pack(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
+                        format::Kind::kKeptSchedule);
+  });
+}
+
+Result<KeptSchedule> decode_kept_schedule(std::span<const std::byte> file) {
+  return format::guarded([&]() -> Result<KeptSchedule> {
+    auto content = format::unpack(file, format::Kind::kKeptSchedule);
+    if (!content) return content.error();
+    auto verifier = format::make_verifier(*content);
+    if (!format::VerifyKeptScheduleContentBuffer(verifier))
+      return format::damaged("its content breaks its schema");
+    format::ColumnReader reader(content->size);
+    KeptSchedule kept = read_kept_schedule(*format::GetKeptScheduleContent(content->bytes.get()), reader);
+    if (reader.damaged()) return format::damaged("its columns do not agree");
+    if (Status status = kept.validate(); !status) return format::damaged(status.error().message.c_str());
+    return kept;
+  });
+}
+
+}  // namespace stowage

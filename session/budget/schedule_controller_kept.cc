@@ -1,0 +1,55 @@
+// Schedules that an earlier run kept: one is followed before this run has logged an iteration.
+#include <utility>
+
+#include "session/budget/schedule_controller.h"
+#include "session/settings/notice.h"
+
+namespace stowage::session {
+namespace {
+
+constexpr std::uint64_t kMostTrials = 3;  // iterations that may differ: an evaluation may come first
+
+}  // namespace
+
+// Nothing can go wrong but its being of no use: an iteration whose ops differ leaves it, only what may go is
+// evicted, and rescue stands behind it.
+bool ScheduleController::try_kept(std::uint64_t number) {
+  if (kept_ == nullptr || logs_ > 0 || trials_ >= kMostTrials) return false;
+  if (trials_++ == 0) last_run_ = kept_->of_last_run();
+  Schedule schedule;
+  if (last_run_) schedule = {last_run_->shape_hashes, last_run_->actions, 0, 0, {}, {}};
+  if (!last_run_ || !torch_.follow(schedule)) {
+    trials_ = kMostTrials;
+    return false;
+  }
+  period_ = last_run_->marks;
+  to_log_ = torch_.record_next(port_);
+  on_trial_ = asked_now_ = true;
+  begin_following(schedule, number, "an earlier run kept one");
+  note(1, "budget: the schedule of an earlier run is followed until it is checked");
+  return true;
+}
+
+void ScheduleController::end_trial(const std::string& why) {
+  stop();
+  period_ = 1;
+  note(1, "budget: the schedule of an earlier run is not followed: " + why);
+  if (trials_ >= kMostTrials) kept_->refuse_last_run();
+}
+
+// Another one is there, since the kept one does not fit. An arena that is planned under that one goes first.
+bool ScheduleController::leaves_trial(const Schedule& made) {
+  if (!std::exchange(on_trial_, false) || made.actions == last_run_->actions || !held_) return false;
+  trials_ = kMostTrials;
+  end_trial("it does not fit into this run's limit");
+  return true;
+}
+
+// What rescue does not add to is worth keeping, or what cannot be made any better.
+void ScheduleController::keep_schedule(bool is_last) {
+  if (kept_ == nullptr || on_trial_ || is_kept_ || (calm_ == 0 && !is_last)) return;
+  is_kept_ = true;
+  kept_->keep(present_, static_cast<std::uint32_t>(period_));
+}
+
+}  // namespace stowage::session
