@@ -1,11 +1,13 @@
 """A job that needs eviction in every iteration: after a few of them it follows a schedule, and rescue has nothing to do."""
 
 import ast
+import json
 
 import pytest
 
 from tests.budget.runs import differences, of_two_lengths, run, under
 from tests.python.doors import python
+from tests.python.test_cli import stowage
 
 ITERATIONS = 16
 PATIENT = {"STOWAGE_PLAN_WAIT_MS": "60000", "STOWAGE_VERBOSE": "1"}
@@ -40,15 +42,27 @@ def test_a_budget_that_no_schedule_keeps_is_left_to_rescue():
     assert left["stderr"].count("tensors are evicted on demand") == 1
 
 
-def test_a_second_run_with_kept_plans_keeps_its_limit(tmp_path):
-    """The plans are those of iterations under a schedule, so the schedule goes on under them."""
-    name, cache = "wide_convolutions", {"STOWAGE_PLAN_CACHE": str(tmp_path / "plans")}
+def test_a_second_run_follows_the_kept_schedule_and_makes_none(tmp_path):
+    def again(name: str) -> dict:
+        return under(name, "60%", iterations=ITERATIONS, STOWAGE_PLAN_CACHE=str(tmp_path / "plans"), **PATIENT)
+    name = "wide_convolutions"
     plain = run(name, iterations=ITERATIONS)[name]
-    for left in [under(name, "60%", iterations=ITERATIONS, **PATIENT, **cache) for _ in range(2)]:
-        assert left["error"] == "" and differences(plain, left) == [], left["stderr"]
-        budget = left["report"]["budget"]
-        assert budget["peak_held_bytes"] <= budget["limit_bytes"] and budget["schedule"]["followed"]
-        assert left["report"]["state"] == "planned"
+    first, second = again(name), again(name)
+    for left in (first, second):
+        assert left["error"] == "" and differences(plain, left) == [] and left["report"]["state"] == "planned"
+        assert left["report"]["budget"]["peak_held_bytes"] <= left["report"]["budget"]["limit_bytes"]
+    made, found = (left["report"]["budget"]["schedule"] for left in (first, second))
+    assert (made["made"], made["kept_found"]) == (1, 0), first["stderr"]
+    assert (found["made"], found["kept_found"], found["kept_refused"]) == (0, 1, 0), second["stderr"]
+    assert found["followed"] and found["since_iteration"] < made["since_iteration"]
+    assert found["evictions_before"] < made["evictions_before"]
+    assert found["left"] == 0 and found["evictions"] == made["evictions"]
+    assert "the schedule of an earlier run is followed" in second["stderr"]
+    cache = {"STOWAGE_PLAN_CACHE": str(tmp_path / "plans")}
+    listed = json.loads(stowage("cache", "list", "--json", **cache).stdout)["files"]
+    assert {file["schedule"]["evictions"] for file in listed if "schedule" in file} == {made["evictions"]}
+    assert any("plans" in file for file in listed)
+    assert "schedules, " in stowage("cache", "clear", **cache).stdout and list((tmp_path / "plans").iterdir()) == []
 
 
 def test_a_job_that_becomes_another_is_written_down_anew():
