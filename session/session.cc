@@ -71,8 +71,12 @@ void Session::State::recording_mark(MarkSource source) {
   if (!recording.on_mark(source)) return;
   room.try_all_again();
   recording.note_before(facts, left_opening && arena.exists() ? arena.committed_bytes() : Bytes(0));
+  if (budget.schedule().is_on_trial()) return;  // what iterations allocate may change
   if (!budget.pending()) {
-    if (std::optional<JointPlan> kept = planning.find_kept()) return adopt(std::move(*kept), true);
+    if (std::optional<JointPlan> kept = planning.find_kept()) {
+      under_budget.prepare();
+      return adopt(std::move(*kept), true);
+    }
   }
   // If evicting iterations come in between, a third equal iteration, with ops, may never come.
   switch (recording.judge(/*ops_wanted=*/!evictions.saw_evictions())) {
