@@ -1,10 +1,14 @@
 """A job that needs eviction in every iteration: after a few of them it follows a schedule, and rescue has nothing to do."""
 
 import ast
+import json
+import subprocess
+import sys
 
 import pytest
 
-from tests.budget.runs import differences, of_two_lengths, run, under
+from tests.budget.runs import ROOT, differences, of_two_lengths, run, under
+from tests.environment import without
 from tests.python.doors import python
 
 ITERATIONS = 16
@@ -48,3 +52,37 @@ def test_a_job_that_becomes_another_is_written_down_anew():
     assert first["followed"] and first["left"] == 0
     assert second["followed"] and second["left"] == 3 and second["rooms"] == 0
     assert done.stderr.count("a schedule is followed") == 2
+
+
+def twice(name, budget, cache, iterations=ITERATIONS):
+    """A job's first run and its second one: the same command, in new processes."""
+    settings = PATIENT | {"STOWAGE": "1", "STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": budget, "STOWAGE_PLAN_CACHE": str(cache)}
+    for _ in range(2):
+        done = cold(name, iterations, **settings)
+        assert done.returncode == 0, done.stderr
+        yield json.loads(done.stdout) | {"stderr": done.stderr}
+
+
+def cold(name, iterations, **settings):
+    environment = without("STOWAGE") | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
+    return subprocess.run([sys.executable, "-m", "tests.budget.job", str(iterations), name], env=environment, cwd=ROOT,
+                          text=True, capture_output=True, timeout=600)
+
+
+@pytest.mark.parametrize("name, budget", (("wide_convolutions", "60%"), ("small_gpt", "60%"), ("small_gpt", "4MiB")))
+def test_a_second_run_follows_the_schedule_of_the_first_from_its_first_iteration_under_the_limit(tmp_path, name, budget):
+    first, second = twice(name, budget, tmp_path / "plans")
+    plain = run(name, iterations=ITERATIONS)[name]
+    for left in (first, second):
+        assert left["error"] == "" and differences(plain, left) == []
+        assert 0 < left["report"]["budget"]["peak_held_bytes"] <= left["report"]["budget"]["limit_bytes"]
+    before, after = (left["report"]["budget"]["schedule"] for left in (first, second))
+    assert (before["made"] > 0, before["kept_found"], before["kept_refused"]) == (True, 0, 0)
+    assert (after["made"], after["kept_found"], after["kept_refused"]) == (0, 1, 0), second["stderr"]
+    assert after["followed"] and after["rooms"] == after["left"] == 0 and after["since_iteration"] < before["since_iteration"]
+    assert after["evictions_before"] < before["evictions_before"]
+    if budget.endswith("%"):
+        assert after["evictions_before"] == 0, "the limit begins with the schedule"
+    assert (after["evictions"], after["recomputed_ops"]) == (before["evictions"], before["recomputed_ops"])
+    assert second["report"]["state"] == "planned"
+    assert second["report"]["switched_at_iteration"] < first["report"]["switched_at_iteration"]
