@@ -66,19 +66,13 @@ void Session::State::mark(MarkSource source) {
 
 void Session::State::start_recording() { recording.start(port.upstream_use().allocated == Bytes(0)); }
 
-// A plan that was made under a schedule is of use only as long as that is followed.
-std::optional<JointPlan> Session::State::find_kept() {
-  const ScheduleController& schedule = budget.schedule();
-  if (budget.pending() || (schedule.follows() && !schedule.is_steady())) return std::nullopt;
-  return planning.find_kept();
-}
-
 void Session::State::recording_mark(MarkSource source) {
   arena.give_back();
   if (!recording.on_mark(source)) return;
   room.try_all_again();
   recording.note_before(facts, left_opening && arena.exists() ? arena.committed_bytes() : Bytes(0));
-  if (std::optional<JointPlan> kept = find_kept()) {
+  if (budget.schedule().is_on_trial()) return;  // what iterations allocate may change
+  if (std::optional<JointPlan> kept = budget.pending() ? std::nullopt : planning.find_kept()) {
     under_budget.prepare();
     return adopt(std::move(*kept), true);
   }

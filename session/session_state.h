@@ -49,7 +49,6 @@ struct Session::State : SessionParts {
   void leave_opening_inside();
   void finish_next_run() noexcept;
   void mark(MarkSource source);
-  std::optional<JointPlan> find_kept();
   void recording_mark(MarkSource source);
   void planning_mark();
   void unmarked_for_long();

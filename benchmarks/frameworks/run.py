@@ -83,7 +83,7 @@ def run(name: str, mode: str, looks: bool = True) -> Outcome:
 
 
 def run_once(name: str, mode: str, more: dict[str, str], looks: bool) -> Outcome:
-    """A program of several ranks is tried again where PyTorch aborts it; the page tells how often, with Stowage and without."""
+    """A program of several ranks is tried again where PyTorch aborts it, which the page tells, with Stowage and without."""
     for tried in range(TRIES):
         outcome = try_once(name, mode, more, looks)
         outcome.aborts = tried

@@ -75,6 +75,8 @@ class ScheduleController {
   void stop();
   /// A schedule is followed.
   [[nodiscard]] bool follows() const { return state_.load() == State::kFollowing; }
+  /// What is followed is an earlier run's, and not checked yet.
+  [[nodiscard]] bool is_on_trial() const { return on_trial_; }
   /// The last iteration followed it to its end, and no other is being made.
   [[nodiscard]] bool is_steady() const;
   /// An arena fits into the budget under it.

@@ -2,12 +2,14 @@
 
 import ast
 import json
+import subprocess
+import sys
 
 import pytest
 
-from tests.budget.runs import differences, of_two_lengths, run, under
+from tests.budget.runs import ROOT, differences, of_two_lengths, run, under
+from tests.environment import without
 from tests.python.doors import python
-from tests.python.test_cli import stowage
 
 ITERATIONS = 16
 PATIENT = {"STOWAGE_PLAN_WAIT_MS": "60000", "STOWAGE_VERBOSE": "1"}
@@ -42,29 +44,6 @@ def test_a_budget_that_no_schedule_keeps_is_left_to_rescue():
     assert left["stderr"].count("tensors are evicted on demand") == 1
 
 
-def test_a_second_run_follows_the_kept_schedule_and_makes_none(tmp_path):
-    def again(name: str) -> dict:
-        return under(name, "60%", iterations=ITERATIONS, STOWAGE_PLAN_CACHE=str(tmp_path / "plans"), **PATIENT)
-    name = "wide_convolutions"
-    plain = run(name, iterations=ITERATIONS)[name]
-    first, second = again(name), again(name)
-    for left in (first, second):
-        assert left["error"] == "" and differences(plain, left) == [] and left["report"]["state"] == "planned"
-        assert left["report"]["budget"]["peak_held_bytes"] <= left["report"]["budget"]["limit_bytes"]
-    made, found = (left["report"]["budget"]["schedule"] for left in (first, second))
-    assert (made["made"], made["kept_found"]) == (1, 0), first["stderr"]
-    assert (found["made"], found["kept_found"], found["kept_refused"]) == (0, 1, 0), second["stderr"]
-    assert found["followed"] and found["since_iteration"] < made["since_iteration"]
-    assert found["evictions_before"] < made["evictions_before"]
-    assert found["left"] == 0 and found["evictions"] == made["evictions"]
-    assert "the schedule of an earlier run is followed" in second["stderr"]
-    cache = {"STOWAGE_PLAN_CACHE": str(tmp_path / "plans")}
-    listed = json.loads(stowage("cache", "list", "--json", **cache).stdout)["files"]
-    assert {file["schedule"]["evictions"] for file in listed if "schedule" in file} == {made["evictions"]}
-    assert any("plans" in file for file in listed)
-    assert "schedules, " in stowage("cache", "clear", **cache).stdout and list((tmp_path / "plans").iterdir()) == []
-
-
 def test_a_job_that_becomes_another_is_written_down_anew():
     job = of_two_lengths(30, 'print(budget["schedule"])')
     done = python(job, STOWAGE="1", STOWAGE_DEVICES="cpu", STOWAGE_BUDGET="60%", **PATIENT)
@@ -73,3 +52,37 @@ def test_a_job_that_becomes_another_is_written_down_anew():
     assert first["followed"] and first["left"] == 0
     assert second["followed"] and second["left"] == 3 and second["rooms"] == 0
     assert done.stderr.count("a schedule is followed") == 2
+
+
+def twice(name, budget, cache, iterations=ITERATIONS):
+    """A job's first run and its second one: the same command, in new processes."""
+    settings = PATIENT | {"STOWAGE": "1", "STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": budget, "STOWAGE_PLAN_CACHE": str(cache)}
+    for _ in range(2):
+        done = cold(name, iterations, **settings)
+        assert done.returncode == 0, done.stderr
+        yield json.loads(done.stdout) | {"stderr": done.stderr}
+
+
+def cold(name, iterations, **settings):
+    environment = without("STOWAGE") | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}"} | settings
+    return subprocess.run([sys.executable, "-m", "tests.budget.job", str(iterations), name], env=environment, cwd=ROOT,
+                          text=True, capture_output=True, timeout=600)
+
+
+@pytest.mark.parametrize("name, budget", (("wide_convolutions", "60%"), ("small_gpt", "60%"), ("small_gpt", "4MiB")))
+def test_a_second_run_follows_the_schedule_of_the_first_from_its_first_iteration_under_the_limit(tmp_path, name, budget):
+    first, second = twice(name, budget, tmp_path / "plans")
+    plain = run(name, iterations=ITERATIONS)[name]
+    for left in (first, second):
+        assert left["error"] == "" and differences(plain, left) == []
+        assert 0 < left["report"]["budget"]["peak_held_bytes"] <= left["report"]["budget"]["limit_bytes"]
+    before, after = (left["report"]["budget"]["schedule"] for left in (first, second))
+    assert (before["made"] > 0, before["kept_found"], before["kept_refused"]) == (True, 0, 0)
+    assert (after["made"], after["kept_found"], after["kept_refused"]) == (0, 1, 0), second["stderr"]
+    assert after["followed"] and after["rooms"] == after["left"] == 0 and after["since_iteration"] < before["since_iteration"]
+    assert after["evictions_before"] < before["evictions_before"]
+    if budget.endswith("%"):
+        assert after["evictions_before"] == 0, "the limit begins with the schedule"
+    assert (after["evictions"], after["recomputed_ops"]) == (before["evictions"], before["recomputed_ops"])
+    assert second["report"]["state"] == "planned"
+    assert second["report"]["switched_at_iteration"] < first["report"]["switched_at_iteration"]
