@@ -56,7 +56,8 @@ def test_a_job_that_becomes_another_is_written_down_anew():
 
 def twice(name, budget, cache, iterations=ITERATIONS):
     """A job's first run and its second one: the same command, in new processes."""
-    settings = PATIENT | {"STOWAGE": "1", "STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": budget, "STOWAGE_PLAN_CACHE": str(cache)}
+    settings = PATIENT | {"STOWAGE": "1", "STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": budget,
+                          "STOWAGE_PLAN_CACHE": str(cache)}
     for _ in range(2):
         done = cold(name, iterations, **settings)
         assert done.returncode == 0, done.stderr
@@ -79,7 +80,8 @@ def test_a_second_run_follows_the_schedule_of_the_first_from_its_first_iteration
     before, after = (left["report"]["budget"]["schedule"] for left in (first, second))
     assert (before["made"] > 0, before["kept_found"], before["kept_refused"]) == (True, 0, 0)
     assert (after["made"], after["kept_found"], after["kept_refused"]) == (0, 1, 0), second["stderr"]
-    assert after["followed"] and after["rooms"] == after["left"] == 0 and after["since_iteration"] < before["since_iteration"]
+    assert after["followed"] and after["rooms"] == after["left"] == 0
+    assert after["since_iteration"] < before["since_iteration"]
     assert after["evictions_before"] < before["evictions_before"]
     if budget.endswith("%"):
         assert after["evictions_before"] == 0, "the limit begins with the schedule"
