@@ -177,6 +177,19 @@ TEST_F(KeptSchedulesTest, AJobThatBecameAnotherLeavesItAndGoesOnAsWithoutIt) {
   EXPECT_EQ(after->facts().found, 1u);
 }
 
+TEST_F(KeptSchedulesTest, AnEvaluationAfterTheLoggedIterationDoesNotEndTheTrial) {
+  learn();
+  const auto next = run(log);
+  next->mark();
+  next->followed();
+  next->differing();  // while it is checked
+  EXPECT_TRUE(next->torch.follows);
+  for (int i = 0; i < 2; ++i) next->followed();
+  EXPECT_TRUE(next->budget.is_steady() && next->budget.has_arena());
+  EXPECT_EQ(next->facts().found, 1u);
+  EXPECT_EQ(next->facts().made + next->facts().refused, 0u);
+}
+
 TEST_F(KeptSchedulesTest, WhatDoesNotHoldTheLimitIsMadeAnewAndReplaced) {
   KeptSchedules(settings, info).keep({log.shape_hashes, {}, 0, 0, {}, {}}, 1);  // it evicts nothing
   const auto next = run(log);
