@@ -115,11 +115,24 @@ def test_the_verdict_names_rows_and_what_they_miss():
     assert "reach" in bars.verdict({NAMES[DYNAMIC]: measured()})
 
 
+@pytest.mark.parametrize("kind, again, fault", [
+    (STEADY, {"planned_from_start": True}, []), (STEADY, {"planned_from_start": False}, ["second run recorded again"]),
+    (STEADY, {"planned_from_start": True, "state": "off"}, ["second run off at the end"]),
+    (DYNAMIC, {"planned_from_start": False}, [])])
+def test_a_second_run_begins_planned_and_stays_so(kind, again, fault):
+    row = measured()
+    row.outcomes["again"] = outcome(reports=[report(**again)])
+    assert [text for text in bars.faults(NAMES[kind], row) if "second run" in text] == fault
+
+
 def test_each_table_has_as_many_cells_in_each_line():
     rows = {NAMES[STEADY]: measured(), NAMES[DYNAMIC]: Measured({"plain": outcome(), "planned": outcome(status=1)}),
             NAMES[SOUND]: Measured({"plain": outcome(), "native": outcome(status=1), "budget": outcome()})}
+    rows[NAMES[STEADY]].outcomes["again"] = outcome(reports=[report(hits=900, misses=(1, 0, 0), planned_from_start=True)])
     tables = page.tables(rows)
-    assert {about: len(text.splitlines()) - 2 for about, text in tables.items()} == {"plans": 2, "memory": 2, "budget": 1}
+    assert {about: len(text.splitlines()) - 2 for about, text in tables.items()} == {
+        "plans": 2, "memory": 2, "again": 1, "budget": 1}
+    assert "| yes | planned | 901 | 1 (0.11%) | 0 |" in tables["again"]
     for text in tables.values():
         assert len({line.count("|") for line in text.splitlines()}) == 1, text
     assert "| 58 / 60 (97%) |" in tables["plans"] and "| 100, 200 | 100, 200 | 100, 200 | 1.000 |" in tables["memory"]

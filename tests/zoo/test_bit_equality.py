@@ -44,13 +44,16 @@ def test_a_whole_cycle_of_accumulation_is_one_plan():
 
 def test_micro_steps_that_the_job_marks():
     """Equal bits; and once each kind of micro-step is known, none has a miss, though the plan was there before the
-    optimizer's first step and its state."""
+    optimizer's first step and its state. Where a lower placement is exchanged, what is alive then is in the way for an
+    iteration or two: when that is, depends on the planner's thread."""
     assert_planned_and_equal(harness.plain_model("accumulate", "micro_steps"),
                              harness.run_model("accumulate", "enable_before", "micro_steps"))
     learned, longer = (harness.run_model("accumulate", "enable_before", "micro_steps", options=["--iterations", str(count)])
                        for count in (36, 48))
-    assert learned.report["misses"] == longer.report["misses"], longer.report
     assert longer.report["planned_iterations"] == learned.report["planned_iterations"] + 12
+    for report in (learned.report, longer.report):
+        assert report["planned_iterations"] - report["clean_iterations"] <= 4, report
+        assert report["last_iteration_misses"] == 0, report
 
 
 @pytest.mark.parametrize("fault", ["planner", "thread", "arena"])
