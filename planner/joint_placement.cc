@@ -30,26 +30,24 @@ class JointPlanner {
   Result<JointPlan> run() {
     bound_ = raised_bound(problem_of(std::vector<bool>(count_, true)).problem);
     if (Status status = keep_in_use(); !status) return status.error();
-    if (!is_enough()) {
-      Result<Arrangement> anew =
-          place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false));
-      if (!anew.ok()) return anew.error();
-      take(*std::move(anew));
-    }
-    if (!is_enough() && count_ > 1) {
-      Result<Arrangement> together = place_at_once();
-      if (!together.ok() && together.error().code == ErrorCode::kCancelled) return together.error();
-      if (together.ok()) take(*std::move(together));
-    }
+    // One after the other may fail: what two kinds leave alive may meet in a third one alone.
+    if (!is_enough())
+      take(place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false)));
+    if (!is_enough() && count_ > 1) take(place_at_once());
     if (placer_.stopped()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
+    if (!best_) return *failed_;
     return plans_of(kinds_, *best_, options_.device, bound_);
   }
 
  private:
   [[nodiscard]] Bytes enough() const { return std::max(placer_.enough(bound_), options_.tolerable); }
   [[nodiscard]] bool is_enough() const { return best_ && best_->height <= enough(); }
-  void take(Arrangement made) {
-    if (!best_ || made.height < best_->height) best_ = std::move(made);
+  void take(Result<Arrangement> made) {
+    if (!made.ok()) {
+      failed_ = made.error();
+    } else if (!best_ || made->height < best_->height) {
+      best_ = *std::move(made);
+    }
   }
 
   /// The plans in use stay as they are, if they can.
@@ -59,7 +57,7 @@ class JointPlanner {
     if (std::count(members.begin(), members.end(), true) == 0) return {};
     Result<Arrangement> made = place_after(std::move(kept), std::move(members));
     if (made.ok()) {
-      take(*std::move(made));
+      take(std::move(made));
       return {};
     }
     return made.error().code == ErrorCode::kCancelled ? Status(made.error()) : Status();
@@ -180,6 +178,7 @@ class JointPlanner {
   const std::size_t count_;
   Bytes bound_{0};
   std::optional<Arrangement> best_;
+  std::optional<Error> failed_;  ///< why one of the ways came to nothing
 };
 
 }  // namespace

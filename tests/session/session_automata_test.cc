@@ -165,6 +165,19 @@ TEST(SessionAutomata, AndAfterExceptions) {
   expect_followed(follow_all(250, options), 250, 0.85, 0.03, 0.9);
 }
 
+// Two of its kinds leave blocks alive that meet in a third one alone: placed one after the other, they
+// overlapped.
+TEST(SessionAutomata, WhatMeetsInAThirdKindIsPlacedAtOnce) {
+  AutomatonOptions options;
+  options.kinds = 4;
+  options.iterations = 240;
+  options.most_allocations = 30;
+  options.exceptions = 4;
+  AutomatonJob job;
+  job.run(planner::run_automaton(3113, options));
+  EXPECT_EQ(job.state(), SessionState::kPlanned) << job.report();
+}
+
 // The same command runs a job, the same again, another one, and that again.
 TEST(SessionAutomata, SecondRunsNeverOverlapAndFollowTheirPlansFromTheStart) {
   const auto folder =
