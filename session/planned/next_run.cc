@@ -71,7 +71,7 @@ void NextRun::keep(const JointPlan& plans) {
 
 void NextRun::finish() {
   if (plans_.lacks_beginning() && begun_ >= kBegun / 2) learn_beginning();
-  if (plans_.next_is_due()) cancel();  // what is being made lacks a kind
+  if (plans_.next_is_due()) drop();  // what is being made lacks a kind
   if (!asked_ && plans_.next_is_due() && plans_.lacks_next()) ask();
   if (asked_) take(patience());
   cancel();
@@ -85,7 +85,11 @@ std::chrono::milliseconds NextRun::patience() const {
 }
 
 void NextRun::cancel() {
+  drop();
   least_outside_.reset();
+}
+
+void NextRun::drop() {
   if (source_) source_->cancel();
   asked_.reset();
 }

@@ -52,6 +52,7 @@ class NextRun {
   void learn_beginning();
   void ask();
   void take(std::chrono::milliseconds wait);
+  void drop();
   void keep(const JointPlan& plans);
   /// How long the job's end may wait.
   [[nodiscard]] std::chrono::milliseconds patience() const;

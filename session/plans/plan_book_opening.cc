@@ -86,7 +86,7 @@ std::vector<std::uint32_t> PlanBook::order_among(const std::vector<Plan>& plans)
 }
 
 // Plans that were made around what lasts, in the same arena, go with the opening as those before did. False:
-// they were not, since what was taken to last has died.
+// they were not, since what was taken to last has died; or what came first behind the opening has no plan.
 bool PlanBook::keep_opening() {
   KeptPlans kept = began_with_;
   kept.plans = opening_;
@@ -96,6 +96,7 @@ bool PlanBook::keep_opening() {
     kept.plans.push_back(plan);
   }
   kept.history = order_among(kept.plans);
+  if (kept.history.size() <= opening_length(began_with_.history, began_with_.opening)) return false;
   kept.lower_bound = in_use_.lower_bound + lasting_bytes_;
   if (kept.plans.size() > kMostKeptPlans) return false;
   cache_.store_opening(std::move(kept), /*anew=*/true);
