@@ -22,6 +22,7 @@ UnplannedLives::Counts UnplannedLives::crossing_at_most(const std::vector<Plan>&
 }
 
 void UnplannedLives::learn(const std::vector<RequestLife>& lives, const std::vector<Plan>& plans) {
+  if (std::none_of(fates_.begin(), fates_.end(), [](const Fate& fate) { return fate.asked; })) return;
   Counts lasting{};
   for (const RequestLife& life : lives) lasting[class_of(life.rounded)] += life.lasted ? 1 : 0;
   const Counts planned = crossing_at_most(plans);
