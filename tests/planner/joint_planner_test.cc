@@ -15,14 +15,6 @@ namespace {
 
 bool all(std::uint64_t) { return true; }
 
-JointOptions patient() {
-  JointOptions options;
-  options.time_limit_s = 60;  // results of tests depend on work alone
-  options.work_limit = 20'000'000;
-  options.good_enough = 0.001;
-  return options;
-}
-
 JointPlan planned(const Kinds& kinds, const JointOptions& options = patient()) {
   Result<JointPlan> made = make_plans(kinds, options);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);

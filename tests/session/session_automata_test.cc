@@ -148,33 +148,28 @@ void expect_followed(const Followed& sum, int seeds, double clean, double missed
   testing::Test::RecordProperty("missed", std::to_string(sum.missed) + " of " + std::to_string(sum.requests));
 }
 
-TEST(SessionAutomata, KindsThatComeAgainAreFollowed) {
+AutomatonOptions long_jobs(int kinds, int exceptions = 0) {
   AutomatonOptions options;
-  options.kinds = 5;
+  options.kinds = kinds;
   options.iterations = 240;
   options.most_allocations = 30;
-  expect_followed(follow_all(250, options), 250, 0.95, 0.01, 0.99);
+  options.exceptions = exceptions;
+  return options;
+}
+
+TEST(SessionAutomata, KindsThatComeAgainAreFollowed) {
+  expect_followed(follow_all(250, long_jobs(5)), 250, 0.95, 0.01, 0.99);
 }
 
 TEST(SessionAutomata, AndAfterExceptions) {
-  AutomatonOptions options;
-  options.kinds = 5;
-  options.iterations = 240;
-  options.most_allocations = 30;
-  options.exceptions = 4;
-  expect_followed(follow_all(250, options), 250, 0.85, 0.03, 0.9);
+  expect_followed(follow_all(250, long_jobs(5, /*exceptions=*/4)), 250, 0.85, 0.03, 0.9);
 }
 
 // Two of its kinds leave blocks alive that meet in a third one alone: placed one after the other, they
 // overlapped.
 TEST(SessionAutomata, WhatMeetsInAThirdKindIsPlacedAtOnce) {
-  AutomatonOptions options;
-  options.kinds = 4;
-  options.iterations = 240;
-  options.most_allocations = 30;
-  options.exceptions = 4;
   AutomatonJob job;
-  job.run(planner::run_automaton(3113, options));
+  job.run(planner::run_automaton(3113, long_jobs(4, /*exceptions=*/4)));
   EXPECT_EQ(job.state(), SessionState::kPlanned) << job.report();
 }
 

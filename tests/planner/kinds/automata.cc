@@ -156,4 +156,12 @@ Trace trace_of(const std::vector<Step>& steps) {
   return trace;
 }
 
+JointOptions patient() {
+  JointOptions options;
+  options.time_limit_s = 60;
+  options.work_limit = 20'000'000;
+  options.good_enough = 0.001;
+  return options;
+}
+
 }  // namespace stowage::planner

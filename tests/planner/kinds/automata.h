@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/trace.h"
+#include "planner/joint_placement.h"
 #include "planner/kinds/kinds.h"
 
 namespace stowage::planner {
@@ -31,6 +32,9 @@ struct AutomatonOptions {
 
 /// As a recorder would write it down.
 [[nodiscard]] Trace trace_of(const std::vector<Step>& steps);
+
+/// So that what is planned depends on work alone.
+[[nodiscard]] JointOptions patient();
 
 /// All kinds of iterations that the trace shows.
 [[nodiscard]] Kinds kinds_of(const Trace& trace);

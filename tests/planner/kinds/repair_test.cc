@@ -144,14 +144,6 @@ TEST(Repair, KeepsOutOfOtherStreamsAddresses) {
   EXPECT_EQ(made.offsets[2], at(4));
 }
 
-JointOptions patient() {
-  JointOptions options;
-  options.time_limit_s = 60;  // results of tests depend on work alone
-  options.work_limit = 20'000'000;
-  options.good_enough = 0.001;
-  return options;
-}
-
 TEST(Repair, IsTheFirstAnswerWherePlansAreTolerable) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Kinds kinds = kinds_of(trace_of(run_automaton(seed)));

@@ -7,18 +7,10 @@
 #include "planner/placement/proofs/raised_bound.h"
 #include "planner/placement/solve.h"
 #include "tests/planner/kinds/automata.h"
+#include "tests/planner/placement/proofs/items.h"
 
 namespace stowage::planner::placement {
 namespace {
-
-Item item(std::uint64_t birth, std::uint64_t death, std::uint64_t size) {
-  Item made;
-  made.birth = birth;
-  made.death = death;
-  made.size = Bytes(size);
-  made.alignment = Bytes(1);
-  return made;
-}
 
 // Two that take turns beside a third, and live together at another time.
 Problem taking_turns() {

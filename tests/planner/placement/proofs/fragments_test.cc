@@ -7,18 +7,10 @@
 
 #include "planner/placement/proofs/raised_bound.h"
 #include "planner/placement/solve.h"
+#include "tests/planner/placement/proofs/items.h"
 
 namespace stowage::planner::placement {
 namespace {
-
-Item item(std::uint64_t birth, std::uint64_t death, std::uint64_t size) {
-  Item made;
-  made.birth = birth;
-  made.death = death;
-  made.size = Bytes(size);
-  made.alignment = Bytes(1);
-  return made;
-}
 
 Item fixed(std::uint64_t offset, std::uint64_t size, std::uint64_t death = 10) {
   Item made = item(0, death, size);
