@@ -66,11 +66,8 @@ class JointPlanner {
   /// Those that need most memory by themselves first.
   [[nodiscard]] std::vector<std::uint32_t> largest_first() const {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> bounds;
-    for (std::uint32_t kind = 0; kind < count_; ++kind) {
-      std::vector<bool> alone(count_, false);
-      alone[kind] = true;
-      bounds.emplace_back(lower_bound(joint_problem(kinds_, alone, {}).problem).value(), kind);
-    }
+    for (std::uint32_t kind = 0; kind < count_; ++kind)
+      bounds.emplace_back(own_bound(kinds_, kind).value(), kind);
     std::sort(bounds.begin(), bounds.end(), [](const auto& a, const auto& b) {
       return std::pair(b.first, a.second) < std::pair(a.first, b.second);
     });

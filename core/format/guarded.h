@@ -1,4 +1,4 @@
-// What the two file kinds share around their contents. Used by the format's own .cc files only.
+// What the kinds of file share around their contents. Used by the format's own .cc files only.
 #pragma once
 
 #include <exception>

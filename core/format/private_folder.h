@@ -43,6 +43,14 @@ class PrivateFolder {
   [[nodiscard]] Status write(const std::string& name, std::span<const std::byte> bytes) const;
   /// As read_file_in().
   [[nodiscard]] Result<std::vector<std::byte>> read(const std::string& name, Kind kind) const;
+  /// Reads the file and decodes it. Errors: of both.
+  template <class T>
+  [[nodiscard]] Result<T> read_as(const std::string& name, Kind kind,
+                                  Result<T> (*decode)(std::span<const std::byte>)) const {
+    const Result<std::vector<std::byte>> bytes = read(name, kind);
+    if (!bytes.ok()) return bytes.error();
+    return decode(*bytes);
+  }
   /// Sets the time of last use to now.
   void touch(const std::string& name) const;
   /// True if the file was there, and is not any more.

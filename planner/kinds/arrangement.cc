@@ -78,11 +78,9 @@ void put_in(const JointProblem& part, const placement::Solution& solution, Arran
 JointPlan plans_of(const Kinds& kinds, const Arrangement& arrangement, DeviceKind device, Bytes bound) {
   JointPlan made;
   made.history = kinds.history;
-  const std::size_t count = kinds.kinds.size();
-  for (std::size_t kind = 0; kind < count; ++kind) {
-    std::vector<bool> alone(count, false);
-    alone[kind] = true;
-    const Bytes own = count == 1 ? bound : placement::lower_bound(joint_problem(kinds, alone, {}).problem);
+  const auto count = static_cast<std::uint32_t>(kinds.kinds.size());
+  for (std::uint32_t kind = 0; kind < count; ++kind) {
+    const Bytes own = count == 1 ? bound : own_bound(kinds, kind);
     made.plans.push_back(plan_of(kinds.kinds[kind], arrangement.places[kind], own));
     made.plans.back().device = device;
     made.plans.back().technique = arrangement.technique;

@@ -211,4 +211,10 @@ JointProblem joint_problem(const Kinds& kinds, const std::vector<bool>& members,
   return Builder(kinds, members).build(tenants);
 }
 
+Bytes own_bound(const Kinds& kinds, std::uint32_t kind) {
+  std::vector<bool> alone(kinds.kinds.size(), false);
+  alone[kind] = true;
+  return placement::lower_bound(joint_problem(kinds, alone, {}).problem);
+}
+
 }  // namespace stowage::planner

@@ -52,4 +52,7 @@ struct JointProblem {
 [[nodiscard]] JointProblem joint_problem(const Kinds& kinds, const std::vector<bool>& members,
                                          const std::vector<Tenant>& tenants);
 
+/// The most bytes of one kind that are alive at one time, as if there were no others. O(n log n).
+[[nodiscard]] Bytes own_bound(const Kinds& kinds, std::uint32_t kind);
+
 }  // namespace stowage::planner

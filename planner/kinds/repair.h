@@ -24,7 +24,4 @@ using Former = std::vector<std::optional<Offset>>;
 [[nodiscard]] Result<placement::Solution> repair(const placement::Problem& problem, Former were, Bytes enough,
                                                  const placement::Limits& limits);
 
-/// The highest end of an item that was somewhere.
-[[nodiscard]] Bytes former_height(const placement::Problem& problem, const Former& were);
-
 }  // namespace stowage::planner

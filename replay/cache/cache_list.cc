@@ -42,9 +42,7 @@ std::uint64_t bytes_of(const std::vector<CacheRow>& rows) {
 template <class Kept>
 std::string read_into(std::optional<Kept>& into, const PrivateFolder& folder, const std::string& name,
                       format::Kind kind, Result<Kept> (*decode)(std::span<const std::byte>)) {
-  const auto bytes = folder.read(name, kind);
-  if (!bytes.ok()) return bytes.error().message;
-  Result<Kept> kept = decode(*bytes);
+  Result<Kept> kept = folder.read_as(name, kind, decode);
   if (!kept.ok()) return kept.error().message;
   into = std::move(*kept);
   return {};

@@ -23,11 +23,8 @@ std::string KeptSchedules::name_of_ops(const std::vector<std::uint64_t>& shape_h
 }
 
 Result<KeptSchedule> KeptSchedules::read(const PrivateFolder& folder, const std::string& name) const {
-  Result<std::vector<std::byte>> bytes = folder.read(name, format::Kind::kKeptSchedule);
-  if (!bytes.ok()) return bytes.error();
-  Result<KeptSchedule> kept = decode_kept_schedule(*bytes);
-  if (!kept.ok()) return kept.error();
-  if (kept->context != folder_.context())
+  Result<KeptSchedule> kept = folder.read_as(name, format::Kind::kKeptSchedule, decode_kept_schedule);
+  if (kept.ok() && kept->context != folder_.context())
     return Error{ErrorCode::kForeignFile, "its schedule was made under other conditions; remove the file"};
   return kept;
 }

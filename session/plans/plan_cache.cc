@@ -42,11 +42,8 @@ bool PlanCache::may_find() noexcept {
 }
 
 Result<KeptPlans> PlanCache::read(const PrivateFolder& folder, const std::string& name) const {
-  Result<std::vector<std::byte>> bytes = folder.read(name, format::Kind::kKeptPlans);
-  if (!bytes.ok()) return bytes.error();
-  Result<KeptPlans> kept = decode_kept_plans(*bytes);
-  if (!kept.ok()) return kept.error();
-  if (kept->context != folder_.context())
+  Result<KeptPlans> kept = folder.read_as(name, format::Kind::kKeptPlans, decode_kept_plans);
+  if (kept.ok() && kept->context != folder_.context())
     return Error{ErrorCode::kForeignFile, "its plan was made under other conditions; remove the file"};
   return kept;
 }
