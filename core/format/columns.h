@@ -21,8 +21,11 @@ namespace stowage::format {
 inline constexpr std::uint8_t kPreexistingBit = 1;
 inline constexpr std::uint8_t kCrossStreamBit = 2;
 
-/// A verifier for untrusted content: our schemas nest 4 deep, and a trace or a plan has at most 8 tables.
-inline flatbuffers::Verifier make_verifier(const Content& content, flatbuffers::uoffset_t max_tables = 16) {
+/// Of most kinds of content: a trace or a plan has at most 8.
+inline constexpr flatbuffers::uoffset_t kMostTables = 16;
+
+/// A verifier for untrusted content: our schemas nest 4 deep.
+inline flatbuffers::Verifier make_verifier(const Content& content, flatbuffers::uoffset_t max_tables) {
   constexpr flatbuffers::uoffset_t kMaxDepth = 8;
   return {reinterpret_cast<const std::uint8_t*>(content.bytes.get()), content.size, kMaxDepth, max_tables};
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "core/format/columns.h"
 #include "core/format/container.h"
 #include "core/format/file_io.h"
 
@@ -22,6 +23,39 @@ auto guarded(Work work) noexcept -> decltype(work()) {
   } catch (const std::exception& failure) {
     return Error{ErrorCode::kInternal, failure.what()};
   }
+}
+
+/// Checks `object` and packs what `write` makes of it in a FlatBuffer. `bound`: what the content takes at
+/// most.
+template <class T, class Write>
+Result<std::vector<std::byte>> encode(const T& object, Kind kind, std::uint64_t (*bound)(const T&),
+                                      Write write) {
+  constexpr std::size_t kToBeginWith = 16 * 1024;
+  return guarded([&]() -> Result<std::vector<std::byte>> {
+    if (Status status = object.validate(); !status) return status.error();
+    if (bound(object) > kMaxContentBytes) return too_large();
+    flatbuffers::FlatBufferBuilder builder(kToBeginWith);
+    write(builder, object);
+    return pack(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())), kind);
+  });
+}
+
+/// Makes an object of a file that nobody vouches for: container, schema, columns and the object itself are
+/// checked in this order. `verify` is the schema's; `read` makes the object of the content.
+template <class T, class Read>
+Result<T> decode(std::span<const std::byte> file, Kind kind, bool (*verify)(flatbuffers::Verifier&),
+                 Read read, flatbuffers::uoffset_t max_tables = kMostTables) {
+  return guarded([&]() -> Result<T> {
+    auto content = unpack(file, kind);
+    if (!content) return content.error();
+    auto verifier = make_verifier(*content, max_tables);
+    if (!verify(verifier)) return damaged("its content breaks its schema");
+    ColumnReader reader(content->size);
+    T object = read(content->bytes.get(), reader);
+    if (reader.damaged()) return damaged("its columns do not agree");
+    if (Status status = object.validate(); !status) return damaged(status.error().message.c_str());
+    return object;
+  });
 }
 
 /// `error` with the path in front of its message.

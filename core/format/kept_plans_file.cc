@@ -67,29 +67,16 @@ KeptPlans read_kept_plans(const format::KeptPlansContent& content, format::Colum
 }  // namespace
 
 Result<std::vector<std::byte>> encode_kept_plans(const KeptPlans& kept) {
-  return format::guarded([&]() -> Result<std::vector<std::byte>> {
-    if (Status status = kept.validate(); !status) return status.error();
-    if (content_bound(kept) > format::kMaxContentBytes) return format::too_large();
-    Builder builder(16 * 1024);
-    write_kept_plans(builder, kept);
-    return format::pack(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
-                        format::Kind::kKeptPlans);
-  });
+  return format::encode(kept, format::Kind::kKeptPlans, content_bound, write_kept_plans);
 }
 
 Result<KeptPlans> decode_kept_plans(std::span<const std::byte> file) {
-  return format::guarded([&]() -> Result<KeptPlans> {
-    auto content = format::unpack(file, format::Kind::kKeptPlans);
-    if (!content) return content.error();
-    auto verifier = format::make_verifier(*content, kMaxTables);
-    if (!format::VerifyKeptPlansContentBuffer(verifier))
-      return format::damaged("its content breaks its schema");
-    format::ColumnReader reader(content->size);
-    KeptPlans kept = read_kept_plans(*format::GetKeptPlansContent(content->bytes.get()), reader);
-    if (reader.damaged()) return format::damaged("its columns do not agree");
-    if (Status status = kept.validate(); !status) return format::damaged(status.error().message.c_str());
-    return kept;
-  });
+  return format::decode<KeptPlans>(
+      file, format::Kind::kKeptPlans, format::VerifyKeptPlansContentBuffer,
+      [](const void* content, format::ColumnReader& reader) {
+        return read_kept_plans(*format::GetKeptPlansContent(content), reader);
+      },
+      kMaxTables);
 }
 
 }  // namespace stowage

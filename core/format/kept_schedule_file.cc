@@ -53,29 +53,15 @@ KeptSchedule read_kept_schedule(const format::KeptScheduleContent& content, form
 }  // namespace
 
 Result<std::vector<std::byte>> encode_kept_schedule(const KeptSchedule& kept) {
-  return format::guarded([&]() -> Result<std::vector<std::byte>> {
-    if (Status status = kept.validate(); !status) return status.error();
-    if (content_bound(kept) > format::kMaxContentBytes) return format::too_large();
-    Builder builder(16 * 1024);
-    write_kept_schedule(builder, kept);
-    return format::pack(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())),
-                        format::Kind::kKeptSchedule);
-  });
+  return format::encode(kept, format::Kind::kKeptSchedule, content_bound, write_kept_schedule);
 }
 
 Result<KeptSchedule> decode_kept_schedule(std::span<const std::byte> file) {
-  return format::guarded([&]() -> Result<KeptSchedule> {
-    auto content = format::unpack(file, format::Kind::kKeptSchedule);
-    if (!content) return content.error();
-    auto verifier = format::make_verifier(*content);
-    if (!format::VerifyKeptScheduleContentBuffer(verifier))
-      return format::damaged("its content breaks its schema");
-    format::ColumnReader reader(content->size);
-    KeptSchedule kept = read_kept_schedule(*format::GetKeptScheduleContent(content->bytes.get()), reader);
-    if (reader.damaged()) return format::damaged("its columns do not agree");
-    if (Status status = kept.validate(); !status) return format::damaged(status.error().message.c_str());
-    return kept;
-  });
+  return format::decode<KeptSchedule>(
+      file, format::Kind::kKeptSchedule, format::VerifyKeptScheduleContentBuffer,
+      [](const void* content, format::ColumnReader& reader) {
+        return read_kept_schedule(*format::GetKeptScheduleContent(content), reader);
+      });
 }
 
 }  // namespace stowage
