@@ -147,7 +147,10 @@ void Cursor::move_to(Position found) {
   const bool stays_near = found.plan == at_.plan && distance(found.entry, at_.entry) <= kWindow;
   if (!stays_near) left_ = at_;
   found_since_jump_ = 0;
-  if (found.entry == 0) marks_seen_ = requests_ = 0;
+  if (found.entry == 0) {
+    marks_seen_ = requests_ = 0;
+    turned_ = false;
+  }
   unmatched_ = 0;
   at_ = {found.plan, found.entry + 1};
 }
@@ -223,20 +226,24 @@ std::optional<Position> Cursor::near(Request request) const {
   return best.at;
 }
 
-// Rule 3. One request is enough where the first entry is rare; else the first two.
+// Rule 3. What was cut short is likeliest to begin again; what it left may lie where one of two twins has it,
+// so then it is the other one's turn. Else the plan used last.
 std::optional<Position> Cursor::beginning(Request request) const {
-  std::optional<Position> found;
+  if (plans_.empty()) return std::nullopt;
+  std::optional<Position> found = beginning_of(twin_of(at_.plan), request);
+  if (found) return found;
   for (std::uint32_t plan = 0; plan < plans_.size(); ++plan) {
-    const Sequence& candidate = plans_[plan];
-    if (found && plans_[found->plan].last_used >= candidate.last_used) continue;
-    const bool first = matches({plan, 0}, request) && (candidate.rare_beginning || at_end());
-    if (first) {
-      found = Position{plan, 0};
-    } else if (evidence({plan, 1}, request) >= 2) {
-      found = Position{plan, 1};
-    }
+    if (found && plans_[found->plan].last_used >= plans_[plan].last_used) continue;
+    if (const std::optional<Position> first = beginning_of(plan, request)) found = first;
   }
   return found;
+}
+
+// One request is enough where the first entry is rare; else the first two.
+std::optional<Position> Cursor::beginning_of(std::uint32_t plan, Request request) const {
+  if (matches({plan, 0}, request) && (plans_[plan].rare_beginning || at_end())) return Position{plan, 0};
+  if (evidence({plan, 1}, request) >= 2) return Position{plan, 1};
+  return std::nullopt;
 }
 
 // Rule 4. The nearest place ahead in the current plan, else the nearest behind, else one of another plan.

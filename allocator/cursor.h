@@ -12,8 +12,8 @@
 //   2. Near: an entry around the cursor (or around where the last far jump left), by how many of the latest
 //      requests match up to it. One is enough next to the cursor (an allocation fewer, another size), two
 //      within kWindow.
-//   3. A plan's beginning: iterations that were cut short (an exception, an evaluation that runs the forward
-//      part only). Before rule 2 when the plan is at its end.
+//   3. A plan's beginning, that of the current plan before others': iterations that were cut short (an
+//      exception, an evaluation that runs the forward part only). Before rule 2 when the plan is at its end.
 //   4. Far: an entry with the last three requests matching up to it; none that the iteration would have to
 //      leave out a quarter of its plan for.
 //   Otherwise the request is not in the plan (an allocation more) and the cursor stays.
@@ -74,6 +74,8 @@ class Cursor {
   /// The entry of `plan` that the request for `at` may equally stand for: the iteration matched the plan of
   /// `at` so far, and `plan` begins the same up to and including `at`. Requires: at is the entry just passed.
   [[nodiscard]] bool may_follow(std::uint32_t plan, Position at) const;
+  /// The plan that takes turns with `plan`, or itself.
+  [[nodiscard]] std::uint32_t twin_of(std::uint32_t plan) const { return plans_[plan].twin.value_or(plan); }
   /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
   void follow(std::uint32_t plan);
   /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
@@ -120,6 +122,7 @@ class Cursor {
   void look_around(Position middle, Request request, Candidate& best) const;
   [[nodiscard]] std::optional<Position> near(Request request) const;
   [[nodiscard]] std::optional<Position> beginning(Request request) const;
+  [[nodiscard]] std::optional<Position> beginning_of(std::uint32_t plan, Request request) const;
   [[nodiscard]] std::optional<Position> far(Request request) const;
   [[nodiscard]] std::optional<std::uint32_t> inner_mark() const;
   void move_to(Position found);

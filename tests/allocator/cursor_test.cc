@@ -84,6 +84,21 @@ TEST(Cursor, AWrongTurnIsCorrectedOnceAnIteration) {
   EXPECT_TRUE(cursor.may_follow(1, {0, 0}));
 }
 
+TEST(Cursor, WhatWasCutShortIsBegunAgainByItsOwnPlanOrItsTwin) {
+  for (const bool twins : {false, true}) {
+    std::vector<Plan> plans = train_and_evaluate();
+    if (twins) plans.push_back(plans.back());
+    Cursor cursor(plans);
+    cursor.foresee({0, 1, 0, 1, 0});
+    const std::uint32_t begun = cursor.position().plan;
+    ASSERT_NE(begun, 0u) << "which was used last";
+    cursor.advance_to(4);
+    const std::optional<Position> again = cursor.find({512, 0});
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, (Position{twins ? 3 - begun : begun, 0}));
+  }
+}
+
 TEST(Cursor, WhatIsToldToComeIsExpected) {
   Cursor cursor(train_and_evaluate());
   cursor.foresee({0, 0, 0});
