@@ -74,35 +74,22 @@ void* PlannedAllocator::State::take(Position at, Bytes bytes) {
   return nullptr;
 }
 
-// The request stands for the entry `at`, which the cursor has passed.
+// The request stands for the entry `at`, which the cursor has passed. Where its slot is in use, other room
+// keeps the iteration with its plan, so that the next one finds what that plan leaves.
 void* PlannedAllocator::State::serve(Position at, Bytes bytes) {
   if (void* const address = take(at, bytes)) return address;
-  if (plans[at.plan].entries[at.entry].offset == kUpstream) {
-    ++counts.planned_upstream;
-    counts.missed_bytes += round_up(bytes).value();
-    return nullptr;
+  const bool upstreams = plans[at.plan].entries[at.entry].offset == kUpstream;
+  if (!upstreams) {
+    if (void* const address = take_by_another(at, bytes, /*twin=*/true)) return address;
+    if (void* const address = improvise_displaced(at, bytes)) return address;
+    if (void* const address = take_by_another(at, bytes, /*twin=*/false)) return address;
   }
-  // A slot that is in use is also a sign that the iteration is another plan's, which begins alike but keeps
-  // more.
-  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
-    if (!cursor.may_follow(plan, at)) continue;
-    if (void* const address = take({plan, at.entry}, bytes)) {
-      cursor.follow(plan);
-      follow_cursor();
-      return address;
-    }
-  }
-  // What that plan keeps for longer than an iteration may be upstream's in it.
-  for (std::uint32_t plan = 0; plan < plans.size(); ++plan) {
-    if (!cursor.may_follow(plan, at) || plans[plan].entries[at.entry].offset != kUpstream) continue;
-    cursor.follow(plan);
-    follow_cursor();
+  if (upstreams || is_upstreams_by_another(at)) {
     ++counts.planned_upstream;
     counts.missed_bytes += round_up(bytes).value();
     return nullptr;
   }
   ++counts.displaced;
-  if (void* const address = improvise_displaced(at, bytes)) return address;
   return miss(Miss::kSlotInUse, bytes);
 }
 

@@ -27,13 +27,18 @@ void* PlannedAllocator::State::improvise(Bytes bytes, StreamId stream, const Ahe
   return hot.give(*slot, bytes);
 }
 
-// The plan says how long it lives.
+// The plan says how long it lives in its own iteration. What crosses must not displace anything in the next
+// one either: what is displaced there may cross as well, and no iteration would find its places free again.
 void* PlannedAllocator::State::improvise_displaced(Position at, Bytes bytes) {
   if (!improvises) return nullptr;
   const Plan& plan = plans[at.plan];
   const PlanEntry& entry = plan.entries[at.entry];
   const auto end = static_cast<std::uint32_t>(plan.entries.size());
-  return improvise(bytes, entry.stream, {at.plan, at.entry + 1, std::min(end, entry.death)}, false);
+  Ahead ahead{at.plan, at.entry + 1, std::min(end, entry.death)};
+  if (entry.crosses) ahead.next = cursor.twin_of(at.plan);
+  void* const address = improvise(bytes, entry.stream, ahead, false);
+  if (address != nullptr) ++counts.displaced;
+  return address;
 }
 
 // Nothing says how long it lives. A copy of weights that took a planned place would displace what is planned

@@ -52,6 +52,9 @@ struct PlannedAllocator::State {
 
   void* serve(Position at, Bytes bytes);
   void* take(Position at, Bytes bytes);
+  void* take_by_another(Position at, Bytes bytes, bool twin);
+  bool is_upstreams_by_another(Position at);
+  [[nodiscard]] bool may_follow(std::uint32_t plan, Position at) const;
   void* miss(Miss reason, Bytes bytes);
   void* serve_online(Bytes bytes, StreamId stream);
   void* improvise_displaced(Position at, Bytes bytes);

@@ -40,6 +40,7 @@ struct Ahead {
   std::uint32_t plan = 0;
   std::uint32_t from = 0;
   std::uint32_t to = 0;
+  std::optional<std::uint32_t> next = std::nullopt;  ///< and all entries of this plan
 };
 
 class Layout {
@@ -118,6 +119,7 @@ class Layout {
   void carry_over(const Layout& previous);
   void add_grid(const std::vector<Segment>& segments, std::uint64_t planned);
   void note_planned();
+  void cover(std::uint32_t plan, std::size_t from, std::size_t to);
   [[nodiscard]] std::optional<SegmentRun> tightest(const Occupancy& taken, std::uint64_t bytes) const;
 
   Occupancy occupancy_;

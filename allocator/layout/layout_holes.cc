@@ -51,6 +51,15 @@ std::optional<SegmentRun> Layout::tightest(const Occupancy& taken, std::uint64_t
   return best;
 }
 
+// The places of a plan's entries from `from` up to `to`, in scratch_.
+void Layout::cover(std::uint32_t plan, std::size_t from, std::size_t to) {
+  const Table& table = tables_[plan];
+  for (std::size_t i = from; i < to; ++i) {
+    if (table.entries[i].slot.owner != Slot::kNone) scratch_.cover(table.entries[i].slot.run);
+    if (table.spares[i].owner != Slot::kNone) scratch_.cover(table.spares[i].run);
+  }
+}
+
 std::optional<Slot> Layout::take_hole(Bytes requested, StreamId stream, const Ahead& ahead,
                                       bool nowhere_planned) {
   if (boundaries_.empty()) return std::nullopt;
@@ -58,13 +67,10 @@ std::optional<Slot> Layout::take_hole(Bytes requested, StreamId stream, const Ah
   if (nowhere_planned) {
     scratch_.unite(occupancy_, planned_);
     taken = &scratch_;
-  } else if (ahead.from < ahead.to) {
+  } else if (ahead.from < ahead.to || ahead.next) {
     scratch_ = occupancy_;  // as many words: nothing is allocated
-    const Table& table = tables_[ahead.plan];
-    for (std::uint32_t i = ahead.from; i < ahead.to; ++i) {
-      if (table.entries[i].slot.owner != Slot::kNone) scratch_.cover(table.entries[i].slot.run);
-      if (table.spares[i].owner != Slot::kNone) scratch_.cover(table.spares[i].run);
-    }
+    cover(ahead.plan, ahead.from, ahead.to);
+    if (ahead.next) cover(*ahead.next, 0, tables_[*ahead.next].spares.size());
     taken = &scratch_;
   }
   const std::optional<SegmentRun> run = tightest(*taken, round_up(requested).value());

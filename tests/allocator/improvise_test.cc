@@ -59,6 +59,41 @@ TEST(Improvise, ARequestWhosePlaceIsInUseGetsOneThatIsFreeForAsLongAsItLives) {
   allocator->free(stays);
 }
 
+TEST(Improvise, WhatOutlivesItsIterationTakesNoPlaceThatTheNextOneNeeds) {
+  Plan plan = plan_of({1, 2, 3});
+  plan.entries.back().crosses = true;
+  const auto allocator = serving({plan}, 3 * kBlock);
+  std::vector<void*> first;
+  for (int i = 0; i < 3; ++i) {
+    first.push_back(allocator->allocate(Bytes(kBlock), kStream));
+    if (i < 2) allocator->free(first.back());
+  }
+  allocator->on_mark();  // the last one stays for longer than the plan knows
+  for (int i = 0; i < 2; ++i) allocator->free(allocator->allocate(Bytes(kBlock), kStream));
+  EXPECT_EQ(allocator->allocate(Bytes(kBlock), kStream), nullptr) << "0 and 1 are free only till the mark";
+  allocator->on_mark();
+  allocator->free(first.back());
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(offset_of(*allocator, allocator->allocate(Bytes(kBlock), kStream)), i * kBlock);
+}
+
+TEST(Improvise, AnIterationIsNotHalfOnePlansAndHalfAnothers) {
+  const Plan one = plan_of({3, 3, 3});
+  Plan other = one;  // its twin
+  std::swap(other.entries[0].offset, other.entries[2].offset);
+  other.entries[1].offset = Offset(3 * kBlock);
+  other.height = Bytes(4 * kBlock);
+  const auto allocator = serving({one, other}, 4 * kBlock);
+  void* const stays = allocator->allocate(Bytes(kBlock), kStream);
+  ASSERT_EQ(offset_of(*allocator, stays), 0u);
+  allocator->on_mark();
+  EXPECT_EQ(offset_of(*allocator, allocator->allocate(Bytes(kBlock), kStream)), 2 * kBlock)
+      << "the twin's turn";
+  EXPECT_EQ(offset_of(*allocator, allocator->allocate(Bytes(kBlock), kStream)), 3 * kBlock);
+  EXPECT_EQ(offset_of(*allocator, allocator->allocate(Bytes(kBlock), kStream)), kBlock)
+      << "not where the first plan has it, which is in use, and the twin's place is, too";
+}
+
 TEST(Improvise, NotWhereAnEntryComesThatNeedsTheRoomBeforeItIsFreed) {
   const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
   void* const stays = allocator->allocate(Bytes(kBlock), kStream);
