@@ -44,11 +44,37 @@ std::vector<Window> windows_of(const Trace& trace) {
   return windows;
 }
 
+bool is_request(const Allocation& allocation, const Buffer* buffer) {
+  return allocation.rounded == buffer->rounded && allocation.stream == buffer->stream;
+}
+
 bool same_requests(const Kind& kind, const Window& window) {
   return std::equal(kind.allocations.begin(), kind.allocations.end(), window.born.begin(), window.born.end(),
-                    [](const Allocation& allocation, const Buffer* buffer) {
-                      return allocation.rounded == buffer->rounded && allocation.stream == buffer->stream;
-                    });
+                    is_request);
+}
+
+bool begins_with(const Window& window, const Kind& kind, std::uint32_t length) {
+  return length <= length_of(kind) && std::equal(kind.allocations.begin(), kind.allocations.begin() + length,
+                                                 window.born.begin(), is_request);
+}
+
+/// All of `kind` is the end of `window`, and what the window made before that is gone by then.
+bool ends_with(const Window& window, const Kind& kind) {
+  if (kind.allocations.empty() || length_of(kind) >= window.length()) return false;
+  const auto again = window.born.end() - length_of(kind);
+  return std::equal(kind.allocations.begin(), kind.allocations.end(), again, is_request) &&
+         std::all_of(window.born.begin(), again, [&](const Buffer* b) { return b->death < (*again)->birth; });
+}
+
+/// Something from before `window` is freed as early in its second part as its first part, of `begun`
+/// allocations, would have freed it, had it been the same: so it was not, as an evaluation before a training
+/// step.
+bool passes_on(const Trace& trace, const Window& window, std::uint32_t begun) {
+  return std::any_of(trace.buffers.begin(), trace.buffers.end(), [&](const Buffer& buffer) {
+    if (buffer.birth >= window.begin || buffer.death >= window.end) return false;
+    const std::uint32_t ordinal = window.ordinal(buffer.death);
+    return ordinal >= begun && ordinal < 2 * begun;
+  });
 }
 
 Kind kind_of(const Window& window, std::uint64_t fingerprint) {
@@ -86,11 +112,25 @@ class KindBook::Reader {
       if (!same_requests(book_.kinds_[known->second], window)) return std::nullopt;
       return known->second;
     }
-    if (!wanted(fingerprint)) return std::nullopt;
+    if (!wanted(fingerprint) || was_begun_again(trace, window)) return std::nullopt;
     const auto number = static_cast<std::uint32_t>(book_.kinds_.size());
     book_.kinds_.push_back(kind_of(window, fingerprint));
     book_.numbers_.emplace(fingerprint, number);
     return number;
+  }
+
+  /// An iteration that an exception cut short, and the next one: no kind of its own, the cursor begins again.
+  [[nodiscard]] bool was_begun_again(const Trace& trace, const Window& window) const {
+    const std::vector<Kind>& kinds = book_.kinds_;
+    for (const Kind& whole : kinds) {
+      if (!ends_with(window, whole)) continue;
+      const std::uint32_t begun = window.length() - length_of(whole);
+      if (passes_on(trace, window, begun)) continue;
+      if (std::any_of(kinds.begin(), kinds.end(),
+                      [&](const Kind& kind) { return begins_with(window, kind, begun); }))
+        return true;
+    }
+    return false;
   }
 
   void read_life(std::size_t index, std::uint32_t k) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
+
 #include "planner/kinds/joint_problem.h"
 #include "tests/planner/kinds/automata.h"
 #include "tests/planner/trace_builder.h"
@@ -107,6 +110,37 @@ TEST(KindBook, UnwantedIterationsAreOfNoKind) {
   EXPECT_TRUE(book.knows(a));
   EXPECT_EQ(book.size(), 1u);
   EXPECT_TRUE(book.kinds().transitions.empty()) << "B lies between";
+}
+
+/// Iterations that leave a gradient to the next one, which frees it before its first allocation. Every third
+/// one has a first part: an attempt that was cut short, or an evaluation that runs while the gradient lives.
+Trace with_first_parts(bool evaluates) {
+  TraceBuilder job;
+  job.mark();
+  std::optional<std::uint32_t> gradient;
+  for (int i = 0; i < 9; ++i) {
+    if (!evaluates && gradient) job.free(*std::exchange(gradient, std::nullopt));
+    if (i % 3 == 2) job.free(job.alloc(1024));
+    if (gradient) job.free(*gradient);
+    job.free(job.alloc(1024));
+    gradient = job.alloc(4096);
+    job.mark();
+  }
+  Trace trace = job.take(Tick(0), Tick(1), job.now());
+  trace.steady.reset();
+  return trace;
+}
+
+TEST(KindBook, AnIterationThatWasBegunAgainIsNoKind) {
+  KindBook book;
+  ASSERT_TRUE(book.observe(with_first_parts(false), all));
+  EXPECT_EQ(book.size(), 1u);
+}
+
+TEST(KindBook, AnEvaluationBeforeAnIterationIsAKind) {
+  KindBook book;
+  ASSERT_TRUE(book.observe(with_first_parts(true), all));
+  EXPECT_EQ(book.size(), 2u);
 }
 
 TEST(KindBook, NothingIsLearnedFromATraceWithGaps) {
