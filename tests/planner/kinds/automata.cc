@@ -91,6 +91,7 @@ class Automaton {
       steps_.push_back({Step::What::kFree, live.back()});
       live.pop_back();
     }
+    steps_.push_back({Step::What::kException});
   }
 
   void run_iteration(std::uint32_t iteration, const Program& program) {
@@ -149,6 +150,9 @@ Trace trace_of(const std::vector<Step>& steps) {
         break;
       case Step::What::kMark:
         builder.mark();
+        break;
+      case Step::What::kException:
+        break;
     }
   }
   Trace trace = builder.take(Tick(0), Tick(1), builder.now());

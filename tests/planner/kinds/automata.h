@@ -13,7 +13,7 @@ namespace stowage::planner {
 
 /// What a job does, one step after the other.
 struct Step {
-  enum class What : std::uint8_t { kAllocate, kFree, kMark };
+  enum class What : std::uint8_t { kAllocate, kFree, kMark, kException };  ///< the last: nothing is done
   What what = What::kMark;
   std::uint32_t buffer = 0;  ///< counts up over the whole job
   std::uint64_t bytes = 0;
