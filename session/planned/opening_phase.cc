@@ -19,24 +19,28 @@ void OpeningPhase::begin(std::uint32_t iterations) {
 
 OpeningPhase::Counts OpeningPhase::count() const {
   const allocator::ServeCounts counts = serving_.load(std::memory_order_acquire)->counts();
-  Counts sum{counts.hits + counts.planned_upstream, counts.improvised};
+  Counts sum{counts.hits + counts.planned_upstream, counts.improvised, counts.displaced};
   for (const std::uint64_t misses : counts.misses) sum.off_plan += misses;
   sum.requests += sum.off_plan;
+  sum.off_plan -= sum.displaced;
   return sum;
 }
 
 OpeningPhase::Counts OpeningPhase::count_since() const {
   const Counts now = count();
-  const std::uint64_t requests = requests_before_.load(std::memory_order_relaxed);
-  const std::uint64_t off_plan = off_plan_before_.load(std::memory_order_relaxed);
-  if (now.requests < requests || now.off_plan < off_plan) return {};  // another one has begun meanwhile
-  return {now.requests - requests, now.off_plan - off_plan};
+  const Counts before{requests_before_.load(std::memory_order_relaxed),
+                      off_plan_before_.load(std::memory_order_relaxed),
+                      displaced_before_.load(std::memory_order_relaxed)};
+  if (now.requests < before.requests || now.off_plan < before.off_plan || now.displaced < before.displaced)
+    return {};  // another one has begun meanwhile
+  return {now.requests - before.requests, now.off_plan - before.off_plan, now.displaced - before.displaced};
 }
 
 void OpeningPhase::begin_iteration() {
   const Counts now = count();
   requests_before_.store(now.requests, std::memory_order_relaxed);
   off_plan_before_.store(now.off_plan, std::memory_order_relaxed);
+  displaced_before_.store(now.displaced, std::memory_order_relaxed);
 }
 
 bool OpeningPhase::leaves_at_request() {
@@ -47,7 +51,7 @@ bool OpeningPhase::leaves_at_request() {
 }
 
 bool OpeningPhase::fits_roughly() const {
-  return static_cast<double>(sum_.off_plan) > kFew * static_cast<double>(sum_.requests);
+  return static_cast<double>(sum_.off_plan + sum_.displaced) > kFew * static_cast<double>(sum_.requests);
 }
 
 OpeningPhase::Verdict OpeningPhase::on_iteration() {
@@ -56,6 +60,7 @@ OpeningPhase::Verdict OpeningPhase::on_iteration() {
   ++ended_;
   sum_.requests += its.requests;
   sum_.off_plan += its.off_plan;
+  sum_.displaced += its.displaced;
   if (static_cast<double>(its.off_plan) > settings_.miss_tolerance * static_cast<double>(its.requests))
     return Verdict::kUnfit;
   return ended_ == iterations_ ? Verdict::kOver : Verdict::kGoOn;

@@ -3,7 +3,9 @@
 //
 // A job may not: its command is the same, but its data or its code is not. Then its plans are left early,
 // within a few hundred requests or at the first mark, and it is recorded as if they had not been there.
-// Improvised requests are off the plan here: what a beginning allocates lasts.
+// Improvised requests are off the plan here: what a beginning allocates lasts. Displaced ones are not, which
+// came in the plan's order and found their place in use: another thread freed a tensor later than in the run
+// before, and one large tensor may displace hundreds of small ones.
 //
 // Thread safety: is_on() from any thread; on_request() from any thread while it is on; the rest is the
 // conductor's.
@@ -28,7 +30,7 @@ class OpeningPhase {
   /// The arena serves the plans of `iterations` iterations, one after the other, and then others.
   void begin(std::uint32_t iterations);
   void end() { on_.store(false, std::memory_order_release); }
-  /// More of the requests so far than a few were off the plan.
+  /// More of the requests so far than a few were off the plan or displaced.
   [[nodiscard]] bool fits_roughly() const;
   /// Iterations that ended since begin().
   [[nodiscard]] std::uint32_t ended() const { return ended_; }
@@ -47,7 +49,8 @@ class OpeningPhase {
  private:
   struct Counts {
     std::uint64_t requests = 0;
-    std::uint64_t off_plan = 0;
+    std::uint64_t off_plan = 0;   ///< of these
+    std::uint64_t displaced = 0;  ///< of these
   };
   [[nodiscard]] Counts count() const;
   [[nodiscard]] Counts count_since() const;
@@ -61,8 +64,9 @@ class OpeningPhase {
   std::atomic<std::uint64_t> looks_{0};  ///< requests since begin()
   std::uint32_t iterations_ = 0;
   std::uint32_t ended_ = 0;
-  Counts sum_;                                                          ///< of these
-  std::atomic<std::uint64_t> requests_before_{0}, off_plan_before_{0};  ///< when the present iteration began
+  Counts sum_;  ///< of these
+  /// When the present iteration began.
+  std::atomic<std::uint64_t> requests_before_{0}, off_plan_before_{0}, displaced_before_{0};
 };
 
 }  // namespace stowage::session

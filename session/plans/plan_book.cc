@@ -187,7 +187,8 @@ void PlanBook::keep() {
   }
   cache_.store(to_keep(), anew);
   next_is_due_ = next_opening_.has_value();
-  if (began_planned() && !next_opening_ && !keep_opening()) renew_opening();
+  const bool is_renewed = next_opening_ || lacks_beginning_;
+  if (began_planned() && !is_renewed && !keep_opening()) renew_opening();
 }
 
 void PlanBook::forget_kept() {

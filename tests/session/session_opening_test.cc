@@ -94,6 +94,17 @@ TEST_F(SessionOpening, AJobThatBeginsOtherwiseIsRecordedAsIfThereHadBeenNoPlan) 
   EXPECT_EQ(changed.report["switched_at_iteration"], run(other).report["switched_at_iteration"]);
 }
 
+TEST_F(SessionOpening, AJobThatFreesLaterThanTheRunBeforeStaysWithItsPlans) {
+  run();
+  Shape late;
+  late.frees_late = true;
+  settings.miss_tolerance = 0.1;
+  const Run second = run(late);
+  EXPECT_EQ(second.report["planned_from_start"], true) << second.report;
+  EXPECT_GT(second.report["displaced"], 0);
+  EXPECT_EQ(run(late).report["displaced"], 0) << "it made others for the next run";
+}
+
 TEST_F(SessionOpening, KindsThatComeLaterAreInTheNextRunsPlans) {
   Shape shape;
   shape.evaluates = true;

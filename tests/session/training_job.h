@@ -18,6 +18,7 @@ class TrainingJob {
     int parameters = 12;
     std::uint64_t width = 4096;  ///< bytes of the first parameter; each is larger than the one before
     bool evaluates = false;      ///< every fourth iteration has more activations
+    bool frees_late = false;     ///< activations are freed when the iteration ends
   };
 
   TrainingJob(FakePort& port, Session& session, const Shape& shape)
@@ -43,14 +44,15 @@ class TrainingJob {
       activations.push_back(allocate(2 * size_of(i)));
     for (int i = shape_.parameters; i-- > 0;) {
       gradients_.push_back(allocate(size_of(i)));
-      drop(activations);
+      if (!shape_.frees_late) drop(activations);
     }
-    while (!activations.empty()) drop(activations);
+    while (!shape_.frees_late && !activations.empty()) drop(activations);
     session_.on_optimizer_begin();
     for (int i = 0; i < shape_.parameters; ++i) {
       if (iteration_ == 0) state_.push_back(allocate(2 * size_of(i)));
       release(allocate(size_of(i)));
     }
+    while (!activations.empty()) drop(activations);
     session_.on_optimizer_end();
     session_.on_mark(MarkSource::kOptimizer);
     ++iteration_;
