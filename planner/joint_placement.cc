@@ -18,7 +18,8 @@ namespace {
 using placement::Problem;
 using placement::Solution;
 
-constexpr double kFirstKind = 0.4;  // of a plan's work
+constexpr double kQuick = 0.01;     // of a plan's work
+constexpr double kFirstKind = 0.4;
 constexpr double kFurtherKind = 0.1;
 constexpr double kAtOnce = 0.3;
 
@@ -28,7 +29,7 @@ class JointPlanner {
       : kinds_(kinds), options_(options), placer_(options, stop), count_(kinds.kinds.size()) {}
 
   Result<JointPlan> run() {
-    bound_ = raised_bound(problem_of(std::vector<bool>(count_, true)).problem);
+    bound_ = placement::lower_bound(problem_of(std::vector<bool>(count_, true)).problem);
     if (Status status = keep_in_use(); !status) return status.error();
     // One after the other may fail: what two kinds leave alive may meet in a third one alone.
     if (!is_enough())
@@ -41,7 +42,16 @@ class JointPlanner {
 
  private:
   [[nodiscard]] Bytes enough() const { return std::max(placer_.enough(bound_), options_.tolerable); }
-  [[nodiscard]] bool is_enough() const { return best_ && best_->height <= enough(); }
+  [[nodiscard]] bool is_enough() { return best_ && will_do(best_->height); }
+  [[nodiscard]] bool will_do(Bytes height) {
+    if (height > enough()) raise_bound();
+    return height <= enough();
+  }
+  /// What the better bound costs is wasted on a placement that is good enough by the simple one.
+  void raise_bound() {
+    if (std::exchange(is_raised_, true)) return;
+    bound_ = raised_bound(problem_of(std::vector<bool>(count_, true)).problem);
+  }
   void take(Result<Arrangement> made) {
     if (!made.ok()) {
       failed_ = made.error();
@@ -102,7 +112,7 @@ class JointPlanner {
     Result<Solution> best = repair(part.problem, were, enough(), placer_.limits(kFurtherKind));
     if (!best) return best.error();
     const bool whole = stay(part, were, *best) == part.slots.size();
-    if (best->height > enough() && !whole) {
+    if (!will_do(best->height) && !whole) {
       Result<Solution> more = placer_.solve(part.problem, kFurtherKind, enough());
       if (!more && more.error().code == ErrorCode::kCancelled) return more.error();
       if (more && more->height < best->height) best = std::move(more);
@@ -126,9 +136,11 @@ class JointPlanner {
   /// Nothing has a place yet.
   Status begin_with(const std::vector<bool>& members, Arrangement& made) {
     const JointProblem part = problem_of(members);
-    Result<Solution> free = options_.tolerable > bound_
-                                ? placer_.solve(part.problem, kFirstKind, enough())
-                                : placer_.solve_near(part.problem, bound_, kFirstKind);
+    Result<Solution> free = placer_.solve(part.problem, kQuick, enough());
+    if (free && !will_do(free->height)) {
+      free = options_.tolerable > bound_ ? placer_.solve(part.problem, kFirstKind, enough())
+                                         : placer_.solve_near(part.problem, bound_, kFirstKind);
+    }
     if (!free) return free.error();
     put_in(part, *free, made);
     return {};
@@ -139,10 +151,16 @@ class JointPlanner {
     JointProblem part = problem_of(members);
     for (std::size_t i = 0; i < part.slots.size(); ++i)
       part.problem.items[i].fixed = slot_in(made.places, part.slots[i]);
-    const Bytes target = std::max(enough(), made.height);
     Problem wished = part.problem;
     fix_wishes(wishes_of(kinds_, part, made.places, members, fresh), wished);
-    Result<Solution> best = placer_.solve(wished, kFurtherKind, target);
+    Result<Solution> best = placer_.solve(wished, kQuick, std::max(enough(), made.height));
+    if (best && best->height <= std::max(enough(), made.height)) {
+      put_in(part, *best, made);
+      return {};
+    }
+    raise_bound();
+    const Bytes target = std::max(enough(), made.height);
+    best = placer_.solve(wished, kFurtherKind, target);
     if (!best && best.error().code == ErrorCode::kCancelled) return best.error();
     if (!best || best->height > target) {
       Result<Solution> free = placer_.solve(part.problem, kFurtherKind, target);
@@ -174,6 +192,7 @@ class JointPlanner {
   Placer placer_;
   const std::size_t count_;
   Bytes bound_{0};
+  bool is_raised_ = false;  ///< bound_ is the better one
   std::optional<Arrangement> best_;
   std::optional<Error> failed_;  ///< why one of the ways came to nothing
 };

@@ -17,9 +17,8 @@ namespace {
 constexpr std::uint64_t kSharesWorthATwin = 256;  // of the lower bound
 constexpr std::uint64_t kSharesOfTime = 4;        // where any good plan is wanted soon
 
-Bytes bound_of(const Kinds& kinds, const JointOptions& options) {
-  return placement::raised_bound(
-      joint_problem(kinds, std::vector<bool>(kinds.kinds.size(), true), options.tenants).problem);
+placement::Problem whole_problem(const Kinds& kinds, const JointOptions& options) {
+  return joint_problem(kinds, std::vector<bool>(kinds.kinds.size(), true), options.tenants).problem;
 }
 
 /// As a share of `of`.
@@ -36,12 +35,15 @@ bool has_twins(const std::vector<Plan>& plans) {
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
 /// comes to nothing. Where any good plan is wanted soon, one that saves half of what twins can save will do.
 Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
-  const Bytes bound = bound_of(kinds, options), least(bound.value() / kSharesWorthATwin);
+  const placement::Problem problem = whole_problem(kinds, options);
+  const Bytes least(placement::lower_bound(problem).value() / kSharesWorthATwin);
   std::vector<bool> wanted;
   for (const Kind& kind : kinds.kinds) wanted.push_back(held_twice(kind) > least);
   if (std::count(wanted.begin(), wanted.end(), true) == 0) return place_jointly(kinds, options, stop);
   const Kinds twins = with_twins(kinds, wanted);
-  const Bytes worth_it = has_twins(options.in_use) ? Bytes(1) : least, below = bound_of(twins, options);
+  const Bytes worth_it = has_twins(options.in_use) ? Bytes(1) : least;
+  const Bytes bound = placement::raised_bound(problem),
+              below = placement::raised_bound(whole_problem(twins, options));
   if (below + worth_it > bound) return place_jointly(kinds, options, stop);
   JointOptions soon = options;
   if (options.good_enough > 0) {

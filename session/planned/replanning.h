@@ -54,7 +54,8 @@ class Replanning {
   void expect_lasting() { around_ = tenants(); }
   /// Plans that may mend what is off the plan now are being made.
   [[nodiscard]] bool is_making() const { return plans_.makes_anew(); }
-  /// Asks for lower plans than those in use, if they could save memory.
+  /// Asks for lower plans than those in use, if they could save memory; if no more than what is good enough
+  /// anyway, once the search costs little of the job's time.
   void ask_lower();
   /// An iteration ended, in which arena and upstream together reserved `reserved`. `missed`: it had requests
   /// off the plan. Where it asks for plans it waits for them as for the first ones. True: other plans are in
@@ -73,6 +74,7 @@ class Replanning {
   [[nodiscard]] Bytes tolerable(const std::vector<planner::Tenant>& around, Bytes reserved);
   [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
   Status put_in(const JointPlan& made, bool only_more);
+  [[nodiscard]] bool has_run_long() const;
   [[nodiscard]] Bytes in_pages(Bytes height) const;
 
   const Settings& settings_;
@@ -87,6 +89,8 @@ class Replanning {
   OutstayedWatch outstayed_{kPatience};
   std::uint64_t iterations_ = 0;         ///< since restart()
   std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
+  bool lower_later_ = false;             ///< lower plans would save little
+  std::chrono::steady_clock::time_point begun_;
   std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
 };
 

@@ -26,6 +26,9 @@ namespace stowage::session {
 
 class PlanBook {
  public:
+  /// Of the lower bound. A plan that is no further above it is used at once; a lower one may be looked for
+  /// while it serves.
+  static constexpr double kGoodEnough = 0.001;
   /// `source`: null for the background planner, whose plans other ranks share by `sharing`, or nobody where
   /// it is null. The others must outlive it.
   PlanBook(const Settings& settings, const TraceInfo& info, std::unique_ptr<PlanSource> source,
@@ -134,8 +137,6 @@ class PlanBook {
   void keep_next(JointPlan plans, Bytes need);
 
  private:
-  /// Of the lower bound. Better placements are looked for while the plans serve.
-  static constexpr double kGoodEnough = 0.001;
   enum class Making : std::uint8_t { kNothing, kFirst, kAnew, kLower };
   [[nodiscard]] std::vector<Plan> to_keep() const;
   [[nodiscard]] planner::JointOptions options_for(double good_enough, std::vector<planner::Tenant> tenants,

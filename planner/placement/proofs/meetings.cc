@@ -33,9 +33,11 @@ std::vector<Stay> stays_of(const Instance& instance) {
 
 }  // namespace
 
+// Each pair is noted at both of its ends. So whoever goes through all notes in the order of one end writes
+// those of the other end in this order, without sorting.
 Meetings::Meetings(const Instance& instance, WorkMeter& meter) {
-  const std::size_t count = instance.pieces.size();
-  std::vector<std::vector<std::uint32_t>> met(count);
+  const std::size_t pieces = instance.pieces.size();
+  std::vector<std::vector<std::uint32_t>> met(pieces + instance.obstacles.size());
   std::vector<Stay> alive;
   std::size_t pairs = 0;
   for (const Stay& stay : stays_of(instance)) {
@@ -43,16 +45,21 @@ Meetings::Meetings(const Instance& instance, WorkMeter& meter) {
     pairs += 2 * alive.size();
     if (!meter.spend(2 * alive.size() + 8) || pairs > kMost) return;
     for (const Stay& other : alive) {
-      if (other.owner == stay.owner) continue;
-      if (stay.owner < count) met[stay.owner].push_back(other.owner);
-      if (other.owner < count) met[other.owner].push_back(stay.owner);
+      if (other.owner == stay.owner || std::min(other.owner, stay.owner) >= pieces) continue;
+      met[stay.owner].push_back(other.owner);
+      met[other.owner].push_back(stay.owner);
     }
     alive.push_back(stay);
   }
+  std::vector<std::vector<std::uint32_t>> ordered(pieces);
+  for (std::uint32_t owner = 0; owner < met.size(); ++owner) {
+    for (const std::uint32_t other : met[owner]) {
+      if (other >= pieces || (!ordered[other].empty() && ordered[other].back() == owner)) continue;
+      ordered[other].push_back(owner);
+    }
+  }
   from_.push_back(0);
-  for (std::vector<std::uint32_t>& own : met) {
-    std::sort(own.begin(), own.end());
-    own.erase(std::unique(own.begin(), own.end()), own.end());
+  for (const std::vector<std::uint32_t>& own : ordered) {
     others_.insert(others_.end(), own.begin(), own.end());
     from_.push_back(others_.size());
   }
