@@ -18,7 +18,7 @@ namespace {
 using placement::Problem;
 using placement::Solution;
 
-constexpr double kQuick = 0.01;     // of a plan's work
+constexpr double kQuick = 0.01;  // of a plan's work
 constexpr double kFirstKind = 0.4;
 constexpr double kFurtherKind = 0.1;
 constexpr double kAtOnce = 0.3;

@@ -17,7 +17,6 @@ constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may com
 constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
 constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height
 constexpr double kMuch = 0.01;                   // above the bound
-constexpr double kSharesOfRun = 128;             // the search for the last thousandth takes 1/this of it
 constexpr std::uint32_t kOldest = allocator::Layout::kMostAge - 1;  // ages are not told apart beyond
 
 /// The first plans of `made` are those of `before`, unchanged.
@@ -44,7 +43,6 @@ double excess_of(const JointPlan& now) {
 Bytes Replanning::in_pages(Bytes height) const { return allocator::round_up_to(height, port_.arena_page()); }
 
 void Replanning::begin(const JointPlan& first) {
-  begun_ = std::chrono::steady_clock::now();
   plans_.use(first);
   facts_.use_plans(plans_.in_use());
   around_.clear();
@@ -60,17 +58,11 @@ void Replanning::restart(bool others_evict, bool records_on) {
 
 void Replanning::ask_lower() {
   const JointPlan& now = plans_.in_use();
-  lower_later_ = false;
+  allowance_.rest();
   if (budget_.on() || guard_.trusts_plan() || in_pages(now.lower_bound) >= in_pages(now.height)) return;
   const double excess = excess_of(now);
-  lower_later_ = excess <= PlanBook::kGoodEnough && !has_run_long();
-  if (lower_later_) return;
-  plans_.make_lower(around_, arena_.allocator().stream_ranges(), worth_asking_for(excess));
-}
-
-bool Replanning::has_run_long() const {
-  const std::chrono::duration<double> ran = std::chrono::steady_clock::now() - begun_;
-  return ran.count() >= kSharesOfRun * settings_.plan_seconds;
+  if (const std::optional<double> seconds = allowance_.grant(excess))
+    plans_.make_lower(around_, arena_.allocator().stream_ranges(), worth_asking_for(excess), *seconds);
 }
 
 bool Replanning::on_iteration(bool missed, Bytes reserved) {
@@ -83,7 +75,7 @@ bool Replanning::on_iteration(bool missed, Bytes reserved) {
   // What is being made does not know a further kind: it is asked for again, with all that is known by now.
   if (further || (outstayed && !is_making())) changed |= ask(reserved);
   learner_.rest(missed, is_making());
-  if (lower_later_ && !is_making() && has_run_long()) ask_lower();
+  if (allowance_.is_due() && !is_making() && !plans_.makes_lower()) ask_lower();
   return changed;
 }
 

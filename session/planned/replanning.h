@@ -17,6 +17,7 @@
 #include "session/budget/budget_controller.h"
 #include "session/facts/session_facts.h"
 #include "session/planned/outstayed_watch.h"
+#include "session/planned/search_allowance.h"
 #include "session/plans/plan_book.h"
 #include "session/ports/device_port.h"
 #include "session/recording/learner.h"
@@ -54,8 +55,8 @@ class Replanning {
   void expect_lasting() { around_ = tenants(); }
   /// Plans that may mend what is off the plan now are being made.
   [[nodiscard]] bool is_making() const { return plans_.makes_anew(); }
-  /// Asks for lower plans than those in use, if they could save memory; if no more than what is good enough
-  /// anyway, once the search costs little of the job's time.
+  /// Asks for lower plans than those in use, if they could save memory and once a search costs little of the
+  /// job's time. Asks again when the job has run twice as long.
   void ask_lower();
   /// An iteration ended, in which arena and upstream together reserved `reserved`. `missed`: it had requests
   /// off the plan. Where it asks for plans it waits for them as for the first ones. True: other plans are in
@@ -74,7 +75,6 @@ class Replanning {
   [[nodiscard]] Bytes tolerable(const std::vector<planner::Tenant>& around, Bytes reserved);
   [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
   Status put_in(const JointPlan& made, bool only_more);
-  [[nodiscard]] bool has_run_long() const;
   [[nodiscard]] Bytes in_pages(Bytes height) const;
 
   const Settings& settings_;
@@ -87,10 +87,9 @@ class Replanning {
   ReservedGuard& guard_;
   SessionFacts& facts_;
   OutstayedWatch outstayed_{kPatience};
+  SearchAllowance allowance_{settings_.plan_seconds};
   std::uint64_t iterations_ = 0;         ///< since restart()
   std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
-  bool lower_later_ = false;             ///< lower plans would save little
-  std::chrono::steady_clock::time_point begun_;
   std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
 };
 

@@ -94,10 +94,11 @@ Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<Str
 }
 
 void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed,
-                          double good_enough) {
-  if (source_)
-    static_cast<void>(
-        submit(options_for(good_enough, std::move(tenants), std::move(claimed)), Making::kLower));
+                          double good_enough, double seconds) {
+  if (!source_) return;
+  planner::JointOptions options = options_for(good_enough, std::move(tenants), std::move(claimed));
+  options.time_limit_s = seconds;
+  static_cast<void>(submit(std::move(options), Making::kLower));
 }
 
 std::optional<Result<JointPlan>> PlanBook::poll(std::chrono::milliseconds wait) {

@@ -30,7 +30,6 @@ ChangedPlans::Change wasteful(Bytes waste) {
 struct ReservedTest : testing::Test {
   void start(Bytes waste, const std::string& plan_cache = "") {
     port.caches = true;
-    Settings settings;
     settings.plan_cache = plan_cache;
     settings.plan_wait_ms = 60'000;
     session = std::make_unique<Session>(port, no_torch(), settings,
@@ -51,6 +50,7 @@ struct ReservedTest : testing::Test {
   nlohmann::json report() { return nlohmann::json::parse(session->report_json()); }
 
   FakePort port;
+  Settings settings;
   std::unique_ptr<Session> session;
   std::unique_ptr<FakeJob> job;
 };
@@ -134,6 +134,7 @@ TEST_F(ReservedTest, WhatTensorsHoldAtOneTimeIsNoReason) {
 }
 
 TEST_F(ReservedTest, ALowerPlacementThatIsFoundWhileThePlanServesIsExchangedForIt) {
+  settings.plan_seconds = 1e-9;  // so the job has run for long
   start(Bytes(kMib));
   record();
   ASSERT_EQ(session->state(), SessionState::kPlanned) << report();

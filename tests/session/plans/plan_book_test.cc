@@ -69,7 +69,7 @@ TEST_F(PlanBookTest, FurtherKindsArePlannedWithThoseThatAreKnown) {
 TEST_F(PlanBookTest, PlansAnewTakeTheTurnOfLowerOnes) {
   book.use(joint_of({numbered(1)}));
   ASSERT_TRUE(book.make_first(two_kinds(*this)));
-  book.make_lower({});
+  book.make_lower({}, {}, 0, settings.plan_seconds);
   EXPECT_TRUE(book.makes_lower());
   EXPECT_EQ(asked.options.good_enough, 0);
   ASSERT_TRUE(book.make_anew({}));
@@ -81,7 +81,7 @@ TEST_F(PlanBookTest, WhatCannotBeAskedForIsNotMade) {
   asked.refuses = true;
   EXPECT_FALSE(book.make_first(two_kinds(*this)));
   EXPECT_FALSE(book.make_anew({}));
-  book.make_lower({});
+  book.make_lower({}, {}, 0, settings.plan_seconds);
   EXPECT_FALSE(book.makes_anew() || book.makes_lower());
 }
 

@@ -1,0 +1,24 @@
+#include "session/planned/search_allowance.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "session/plans/plan_book.h"
+
+namespace stowage::session {
+
+SearchAllowance::SearchAllowance(const double& most_s, Clock now)
+    : most_s_(most_s), now_(std::move(now)), begun_(now_()) {}
+
+std::optional<double> SearchAllowance::grant(double worth) {
+  const double ran = ran_s(), patience = ran * kShare;
+  const double least = worth <= PlanBook::kGoodEnough ? most_s_ : std::min(most_s_, kLeast_s);
+  due_s_.reset();
+  if (patience < most_s_) due_s_ = std::max(2 * ran, least / kShare);
+  if (patience < least) return std::nullopt;
+  return std::min(patience, most_s_);
+}
+
+double SearchAllowance::ran_s() const { return std::chrono::duration<double>(now_() - begun_).count(); }
+
+}  // namespace stowage::session

@@ -1,0 +1,64 @@
+// Searches for lower plans take a share of the job's time.
+#include "session/planned/search_allowance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace stowage::session {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct SearchAllowanceTest : testing::Test {
+  std::chrono::steady_clock::time_point now{};
+  double most_s = 2;
+  SearchAllowance allowance{most_s, [this] { return now; }};
+};
+
+TEST_F(SearchAllowanceTest, AYoungJobSearchesLaterAndNotForLong) {
+  EXPECT_EQ(allowance.grant(0.05), std::nullopt);
+  EXPECT_FALSE(allowance.is_due());
+  now += milliseconds(2000);
+  ASSERT_TRUE(allowance.is_due());
+  EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 2.0 / 64);
+  EXPECT_FALSE(allowance.is_due());
+  now += milliseconds(2000);
+  EXPECT_TRUE(allowance.is_due()) << "twice as long";
+}
+
+TEST_F(SearchAllowanceTest, ASearchOfFullLengthIsTheLast) {
+  now += milliseconds(128'000);
+  EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 2);
+  now += milliseconds(1'000'000);
+  EXPECT_FALSE(allowance.is_due());
+}
+
+TEST_F(SearchAllowanceTest, TheLastThousandthWaitsForAFullSearch) {
+  now += milliseconds(100'000);
+  EXPECT_EQ(allowance.grant(0.001), std::nullopt);
+  EXPECT_TRUE(allowance.grant(0.002));
+  EXPECT_EQ(allowance.grant(0.001), std::nullopt);
+  now += milliseconds(100'000);
+  EXPECT_TRUE(allowance.is_due());
+  EXPECT_DOUBLE_EQ(allowance.grant(0.001).value(), 2);
+}
+
+TEST_F(SearchAllowanceTest, AllSearchesTogetherAreAThirtySecondOfTheJob) {
+  double searched = 0;
+  for (int second = 0; second < 120; ++second, now += milliseconds(1000)) {
+    if (second == 0 || allowance.is_due()) searched += allowance.grant(0.05).value_or(0);
+  }
+  EXPECT_GT(searched, 120.0 / 128);
+  EXPECT_LE(searched, 120.0 / 32);
+}
+
+TEST_F(SearchAllowanceTest, WhatRestsIsNotDue) {
+  allowance.grant(0.05);
+  allowance.rest();
+  now += milliseconds(128'000);
+  EXPECT_FALSE(allowance.is_due());
+}
+
+}  // namespace
+}  // namespace stowage::session
