@@ -91,6 +91,8 @@ def again_line(name: str, measured: Measured) -> tuple[str, ...]:
 
 def budget_line(name: str, measured: Measured) -> tuple[str, ...]:
     outcome = measured.outcomes.get("budget")
+    if outcome and outcome.least_budget:
+        return name, NOTHING, f"out of memory: {outcome.least_budget} would be enough"
     return name, bits(measured, "budget"), states(outcome) if outcome else NOTHING
 
 
@@ -148,7 +150,8 @@ On the CPU: the second of two runs that share a folder of kept plans, all reques
 ## In 70 % of the job's own peak
 
 {shown['budget']}
-On the CPU, with `STOWAGE_BUDGET=70%` as well.
+On the CPU, with `STOWAGE_BUDGET=70%` as well. A job ends out of memory where parameters, gradients and optimizer state,
+which cannot be recomputed, need more.
 
 ## The programs
 

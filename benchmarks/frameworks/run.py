@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -43,6 +44,12 @@ class Outcome:
     @property
     def failed(self) -> bool:
         return self.status != 0 or not self.left
+
+    @property
+    def least_budget(self) -> str | None:
+        """What the error of a job that ended out of memory under a budget names."""
+        found = re.search(r"OutOfMemoryError: stowage: the budget of .* A budget of (.*) would be enough here", self.errors)
+        return found[1] if self.failed and found else None
 
 
 def environment(mode: str, folder: str) -> dict[str, str]:

@@ -143,3 +143,13 @@ def test_stowage_is_there_only_in_its_modes(tmp_path):
     for mode in ("plain", "planned", "budget"):
         asked = {name for name in run.environment(mode, str(tmp_path)) if name.startswith("STOWAGE")}
         assert bool(asked - {"STOWAGE_PLAN_CACHE"}) == (mode != "plain")
+
+
+def test_a_job_that_needs_more_than_its_budget_misses_no_bar_and_the_page_says_what_it_needs():
+    row, ended = measured(), outcome(status=1)
+    row.outcomes["budget"] = ended
+    assert bars.faults(NAMES[STEADY], row) == ["budget failed (1)"]
+    ended.errors = ("torch.OutOfMemoryError: stowage: the budget of 70% (106775900 bytes) is used up: 197 KiB more do not "
+                    "fit. Held: 130 MiB. A budget of 130 MiB would be enough here.")
+    assert bars.faults(NAMES[STEADY], row) == []
+    assert page.budget_line("A", row) == ("A", "–", "out of memory: 130 MiB would be enough")
