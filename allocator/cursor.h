@@ -76,6 +76,8 @@ class Cursor {
   [[nodiscard]] bool may_follow(std::uint32_t plan, Position at) const;
   /// The plan that takes turns with `plan`, or itself.
   [[nodiscard]] std::uint32_t twin_of(std::uint32_t plan) const { return plans_[plan].twin.value_or(plan); }
+  /// The plan that most likely follows the present one, where the iteration ends as planned.
+  [[nodiscard]] std::uint32_t likely_next() const;
   /// Follows `plan` from here on. Requires: may_follow(plan, the entry just passed).
   void follow(std::uint32_t plan);
   /// A mark of the job. True if it ends the iteration: the cursor is then at the beginning of the plan that
@@ -132,6 +134,7 @@ class Cursor {
   [[nodiscard]] std::uint32_t plan_that_ended() const;
   void begin_iteration(std::uint32_t ended);
   [[nodiscard]] std::uint32_t predict(std::uint32_t ended);
+  [[nodiscard]] std::uint32_t followed_last(std::uint32_t plan) const;
   [[nodiscard]] std::size_t likeliest_next() const;
   [[nodiscard]] bool came_as_told(std::uint32_t ended);
 

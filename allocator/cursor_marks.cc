@@ -118,6 +118,23 @@ std::uint32_t Cursor::predict(std::uint32_t ended) {
   return foretold_ != 0 ? history_[foretold_] : before;
 }
 
+// As predict() will tell at the iteration's end, or nearly so.
+std::uint32_t Cursor::likely_next() const {
+  const std::uint32_t present = first_twin(at_.plan);
+  const bool told = came_ + 1 < coming_.size() && coming_[came_] == present;
+  const std::uint32_t next = told ? coming_[came_ + 1] : followed_last(present);
+  return next == present ? twin_of(at_.plan) : whose_turn(next);
+}
+
+std::uint32_t Cursor::followed_last(std::uint32_t plan) const {
+  if (foretold_ != 0 && foretold_ + 1 < history_.size() && history_[foretold_] == plan)
+    return history_[foretold_ + 1];
+  for (std::size_t next = history_.size(); next-- > 1;) {
+    if (history_[next - 1] == plan) return history_[next];
+  }
+  return plan;
+}
+
 // A place in history_: the earliest of those that are equally good, so that it can move along for longest. 0:
 // the latest iteration is the first of its kind.
 std::size_t Cursor::likeliest_next() const {

@@ -28,14 +28,15 @@ void* PlannedAllocator::State::improvise(Bytes bytes, StreamId stream, const Ahe
 }
 
 // The plan says how long it lives in its own iteration. What crosses must not displace anything in the next
-// one either: what is displaced there may cross as well, and no iteration would find its places free again.
+// one either, whatever its kind: what is displaced there may cross as well, and no iteration would find its
+// places free again.
 void* PlannedAllocator::State::improvise_displaced(Position at, Bytes bytes) {
   if (!improvises) return nullptr;
   const Plan& plan = plans[at.plan];
   const PlanEntry& entry = plan.entries[at.entry];
   const auto end = static_cast<std::uint32_t>(plan.entries.size());
   Ahead ahead{at.plan, at.entry + 1, std::min(end, entry.death)};
-  if (entry.crosses) ahead.next = cursor.twin_of(at.plan);
+  if (entry.crosses) ahead.next = cursor.likely_next();
   void* const address = improvise(bytes, entry.stream, ahead, false);
   if (address != nullptr) ++counts.displaced;
   return address;

@@ -99,6 +99,28 @@ TEST(Cursor, WhatWasCutShortIsBegunAgainByItsOwnPlanOrItsTwin) {
   }
 }
 
+TEST(Cursor, WhatFollowsThePresentIterationIsKnownBeforeItEnds) {
+  Cursor cursor(train_and_evaluate());
+  EXPECT_EQ(cursor.likely_next(), 0u) << "nothing is known";
+  cursor.foresee({0, 0, 1, 0, 0, 1});
+  for (const std::uint32_t next : {0u, 1u, 0u, 0u}) {
+    EXPECT_EQ(cursor.likely_next(), next);
+    cursor.advance_to(cursor.position().plan == 0 ? 4 : 5);
+    cursor.mark();
+    EXPECT_EQ(cursor.position().plan, next);
+  }
+  cursor.foresee({0});
+  cursor.expect({0, 1});
+  EXPECT_EQ(cursor.likely_next(), 1u) << "it was told";
+}
+
+TEST(Cursor, ATwinIsFollowedByTheOther) {
+  std::vector<Plan> plans = train_and_evaluate();
+  plans.insert(plans.begin() + 1, plans.front());
+  Cursor cursor(plans);
+  EXPECT_EQ(cursor.likely_next(), 1u);
+}
+
 TEST(Cursor, WhatIsToldToComeIsExpected) {
   Cursor cursor(train_and_evaluate());
   cursor.foresee({0, 0, 0});

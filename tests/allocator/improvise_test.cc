@@ -77,6 +77,24 @@ TEST(Improvise, WhatOutlivesItsIterationTakesNoPlaceThatTheNextOneNeeds) {
     EXPECT_EQ(offset_of(*allocator, allocator->allocate(Bytes(kBlock), kStream)), i * kBlock);
 }
 
+TEST(Improvise, TheNextOneMayBeAnotherPlans) {
+  Plan critic = plan_of({1, 2});
+  critic.entries[0].crosses = true;
+  critic.entries[0].death = 2;
+  Plan generator = plan_of({3, 3, 3});
+  generator.entries[0].offset = Offset(2 * kBlock);
+  generator.entries[2].offset = Offset(4 * kBlock);
+  generator.height = Bytes(5 * kBlock);
+  const auto allocator = serving({critic, generator}, 5 * kBlock);
+  allocator->foresee({0, 1, 0, 1});
+  void* const stays = allocator->allocate(Bytes(kBlock), kStream);
+  allocator->foresee({0, 1, 0, 1});
+  void* const displaced = allocator->allocate(Bytes(kBlock), kStream);
+  EXPECT_EQ(offset_of(*allocator, displaced), 3 * kBlock) << "2 and 4 are the generator's, 1 is its own";
+  allocator->free(stays);
+  allocator->free(displaced);
+}
+
 TEST(Improvise, AnIterationIsNotHalfOnePlansAndHalfAnothers) {
   const Plan one = plan_of({3, 3, 3});
   Plan other = one;  // its twin
