@@ -77,7 +77,7 @@ struct SessionParts {
   PlanWorth worth{arena, plans, guard, room};
   PlanSwitch plan_switch{under_budget, worth, room, arena};
   ServedIterations iterations{port, arena, recording, guard};
-  Replanning replanning{settings, port, budget, arena, plans, recording, learner, guard, facts};
+  Replanning replanning{settings, port, budget, arena, plans, recording, learner, guard, room, facts};
   ArenaExchange exchange{port, budget, arena, plans, guard, room};
   PlannedPhase planned{settings, arena, under_budget, worth, iterations, replanning, exchange};
   NextRun next_run{settings, port, recording, plans, guard, arena, facts};

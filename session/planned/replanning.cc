@@ -161,11 +161,12 @@ Bytes Replanning::tolerable(const std::vector<planner::Tenant>& around, Bytes re
 }
 
 // More memory than the job needs, or than it takes now. What stays in the arena is in it already, and what it
-// displaced comes back from upstream.
+// displaced comes back from upstream, but for pages in which other tensors lie.
 bool Replanning::is_worse(const JointPlan& made, Bytes reserved) {
   const std::optional<Bytes> most = guard_.most();
   if (!most || made.height <= expected(around_)) return false;
-  return in_pages(made.height) + arena_.outside_bytes(port_.upstream_use()) > std::max(*most, reserved);
+  const Bytes outside = arena_.outside_bytes(port_.upstream_use()) + room_.pinned();
+  return in_pages(made.height) + outside > std::max(*most, reserved);
 }
 
 bool Replanning::use(JointPlan made, Bytes reserved) {

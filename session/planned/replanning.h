@@ -22,6 +22,7 @@
 #include "session/ports/device_port.h"
 #include "session/recording/learner.h"
 #include "session/recording/recording.h"
+#include "session/reserved/device_room.h"
 #include "session/reserved/reserved_guard.h"
 #include "session/settings/settings.h"
 
@@ -33,7 +34,7 @@ class Replanning {
 
   /// All must outlive it.
   Replanning(const Settings& settings, DevicePort& port, const BudgetController& budget, ServedArena& arena,
-             PlanBook& plans, Recording& recording, Learner& learner, ReservedGuard& guard,
+             PlanBook& plans, Recording& recording, Learner& learner, ReservedGuard& guard, DeviceRoom& room,
              SessionFacts& facts)
       : settings_(settings),
         port_(port),
@@ -43,6 +44,7 @@ class Replanning {
         recording_(recording),
         learner_(learner),
         guard_(guard),
+        room_(room),
         facts_(facts) {}
 
   /// `first` are the only plans in use.
@@ -85,6 +87,7 @@ class Replanning {
   Recording& recording_;
   Learner& learner_;
   ReservedGuard& guard_;
+  DeviceRoom& room_;
   SessionFacts& facts_;
   OutstayedWatch outstayed_{kPatience};
   SearchAllowance allowance_{settings_.plan_seconds};

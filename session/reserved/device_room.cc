@@ -24,6 +24,10 @@ void DeviceRoom::release_upstream() {
   unreleasable_.store(cached(port_.upstream_use()).value(), std::memory_order_relaxed);
 }
 
+Bytes DeviceRoom::pinned() const {
+  return std::min(cached(port_.upstream_use()), Bytes(unreleasable_.load(std::memory_order_relaxed)));
+}
+
 // Does not retry what upstream could not release: each try waits for the device.
 void DeviceRoom::release_upstream_if_worth(const UpstreamUse& use) {
   const Bytes kept(unreleasable_.load(std::memory_order_relaxed));

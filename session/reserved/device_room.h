@@ -30,6 +30,8 @@ class DeviceRoom {
   void release_upstream();
   /// Upstream may now be able to release pages that were partly in use at its last release.
   void try_all_again() { unreleasable_.store(0, std::memory_order_relaxed); }
+  /// Bytes of upstream's cache that its last release could not give back: the free parts of pages in use.
+  [[nodiscard]] Bytes pinned() const;
   /// Without a plan, before upstream is asked for `bytes`: if it may grow beyond its peak, releases cached
   /// pieces that are too small, so that it maps no more than necessary.
   void keep_peak_low(Bytes bytes);

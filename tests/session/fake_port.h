@@ -37,7 +37,7 @@ class FakePort : public DevicePort {
   void release_upstream_cache() override {
     ++releases;
     const std::lock_guard lock(mutex_);
-    reserved_ = held_;
+    reserved_ = std::min(reserved_, held_ + pinned);
   }
   void part_optimizer_state(bool) override { ++parts; }
   void stay_out() override { ++outs; }
@@ -99,6 +99,7 @@ class FakePort : public DevicePort {
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks
   /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.
   Bytes piece{std::numeric_limits<std::uint64_t>::max()};
+  Bytes pinned{0};                     ///< of its cache, which no release gives back
   std::atomic<bool> capturing{false};  ///< nothing may wait for the device
   /// A capture begins once it was asked so often whether it may be waited for.
   mutable std::atomic<int> waits_until_capture{std::numeric_limits<int>::max()};

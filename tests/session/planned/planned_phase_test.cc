@@ -31,7 +31,7 @@ struct PlannedPhaseTest : testing::Test, PlannedJob {
   PlanUnderBudget under_budget{*budget, port, *arena, facts};
   PlanWorth worth{*arena, plans, guard, room};
   ServedIterations iterations{port, *arena, recording, guard};
-  Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, facts};
+  Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, room, facts};
   ArenaExchange exchange{port, *budget, *arena, plans, guard, room};
   PlannedPhase phase{settings, *arena, under_budget, worth, iterations, replanning, exchange};
 };

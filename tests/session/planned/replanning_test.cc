@@ -70,7 +70,7 @@ struct ReplanningTest : testing::Test, PlannedJob {
   }
 
   void* stays = nullptr;
-  Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, facts};
+  Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, room, facts};
 };
 
 TEST_F(ReplanningTest, AKindThatCameTwiceIsPlannedWithTheOthers) {
@@ -190,11 +190,31 @@ TEST_F(ReplanningTest, PlansForWhichTheJobWouldReserveTooMuchAreNotUsed) {
   port.give_back(outside);
 }
 
+TEST_F(ReplanningTest, NorWherePagesOfUpstreamStayWhole) {
+  begin(plan_of(3));
+  void* const outside = port.allocate(Bytes(50 * kMib));
+  port.give_back(port.allocate(Bytes(40 * kMib)));
+  const Plan higher = plan_above(3, 40 * kMib / kBlock);
+  port.pinned = Bytes(40 * kMib);
+  room.release_upstream();
+  outstay(2);
+  asked.made = joint_of({higher});
+  EXPECT_FALSE(train()) << "tensors hold 50 MiB outside the arena, in 90 MiB of pages";
+  EXPECT_EQ(plans.in_use().height, Bytes(3 * kBlock));
+  port.pinned = Bytes(0);
+  room.release_upstream();
+  ASSERT_TRUE(plans.make_anew({}));
+  asked.made = joint_of({higher});
+  EXPECT_TRUE(train());
+  EXPECT_EQ(plans.in_use().height, higher.height);
+  port.give_back(outside);
+}
+
 TEST_F(ReplanningTest, UnderABudgetPlansInUseNeverMove) {
   begin(plan_of(3));
   BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
                         std::chrono::milliseconds(0));
-  Replanning under_budget(settings, port, held, *arena, plans, recording, learner, guard, facts);
+  Replanning under_budget(settings, port, held, *arena, plans, recording, learner, guard, room, facts);
   const auto evaluate_under_it = [&](int times) {
     bool changed = false;
     for (int i = 0; i < times; ++i) {

@@ -55,6 +55,19 @@ TEST_F(DeviceRoomTest, WhatUpstreamCachesMakesWayForTheArena) {
   EXPECT_EQ(port.upstream_use().reserved, Bytes(0));
 }
 
+TEST_F(DeviceRoomTest, WhatUpstreamCouldNotGiveBackIsPinned) {
+  port.pinned = Bytes(8 * kMib);
+  port.give_back(port.allocate(Bytes(50 * kMib)));
+  EXPECT_EQ(room.pinned(), Bytes(0)) << "nobody knows before a release";
+  room.release_upstream();
+  EXPECT_EQ(room.pinned(), Bytes(8 * kMib));
+  port.give_back(port.allocate(Bytes(50 * kMib)));
+  EXPECT_EQ(room.pinned(), Bytes(8 * kMib)) << "what was cached since can go back";
+  void* const filled = port.allocate(Bytes(45 * kMib));
+  EXPECT_EQ(room.pinned(), Bytes(5 * kMib));
+  port.give_back(filled);
+}
+
 TEST_F(DeviceRoomTest, IdleMemoryOfTheArenaMakesWayForUpstream) {
   iterate();
   room.for_upstream(Bytes(4 * kMib), kStream);
