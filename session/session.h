@@ -85,6 +85,10 @@ class Session {
   /// so upstream, which serves them all, should keep them apart from short-lived ones.
   [[nodiscard]] bool expects_lasting() const noexcept;
 
+  /// True while the job makes its model, as far as allocations show: the first one was seen, nothing was
+  /// freed since, and no iteration ended. What it allocates then without gradients most likely lasts, too.
+  [[nodiscard]] bool expects_parameters() const;
+
   [[nodiscard]] SessionState state() const;
   [[nodiscard]] const TraceInfo& info() const;  ///< the device, as it was when the session was made
   [[nodiscard]] Bytes arena_bytes() const;      ///< backed by memory, former arenas included

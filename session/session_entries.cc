@@ -147,4 +147,9 @@ void Session::on_optimizer_end() {
 
 bool Session::expects_lasting() const noexcept { return state_->early_steps.inside(); }
 
+bool Session::expects_parameters() const {
+  const tracer::Recorder* const recorder = hot_.recorder.load(std::memory_order_acquire);
+  return recorder != nullptr && recorder->only_grew();
+}
+
 }  // namespace stowage::session

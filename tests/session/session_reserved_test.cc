@@ -77,6 +77,26 @@ TEST_F(ReservedTest, APlanThatWouldNeedMoreIsNotFollowedAndTheReportSaysWhy) {
   EXPECT_EQ(port.upstream_use().reserved, Bytes(12 * kMib));
 }
 
+TEST_F(ReservedTest, ParametersAreExpectedUntilSomethingIsFreed) {
+  port.info.device.kind = DeviceKind::kCuda;
+  start(Bytes(0));
+  EXPECT_TRUE(session->expects_parameters());
+  job->allocate(kMib);
+  EXPECT_TRUE(session->expects_parameters());
+  job->free(job->allocate(kMib));
+  EXPECT_FALSE(session->expects_parameters());
+  record();
+  EXPECT_FALSE(session->expects_parameters());
+}
+
+TEST_F(ReservedTest, ParametersAreNotExpectedWhereTheJobBeganBefore) {
+  port.info.device.kind = DeviceKind::kCuda;
+  void* const before = port.allocate(Bytes(kMib));
+  start(Bytes(0));
+  EXPECT_FALSE(session->expects_parameters());
+  port.give_back(before);
+}
+
 // Recording took 12 MiB; expandable segments alone take a page of their own for a block above 1 MiB.
 TEST_F(ReservedTest, APlanIsFollowedThatNeedsWhatExpandableSegmentsAloneWouldReserve) {
   port.info.device.kind = DeviceKind::kCuda;

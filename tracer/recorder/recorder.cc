@@ -91,7 +91,9 @@ void Recorder::on_free_completed(const void* address) { on_free(address); }
 
 void Recorder::on_free(const void* address) {
   const Lock lock(state_->mutex);
-  if (state_->buffers.close(address, Tick(state_->next_tick))) ++state_->next_tick;
+  if (!state_->buffers.close(address, Tick(state_->next_tick))) return;
+  ++state_->next_tick;
+  state_->only_grew = false;
 }
 
 void Recorder::on_cross_stream_use(const void* address, StreamId stream) {
@@ -138,6 +140,7 @@ bool Recorder::on_mark(MarkSource source) {
   State& state = *state_;
   if (state.current.first_buffer == state.buffers.log().end() && state.current.dropped == 0) return false;
   state.close_segment(source);
+  state.only_grew = false;
   state.period = find_period(state.segments, state.buffers.log(), state.options.max_period_marks);
   return true;
 }
@@ -203,6 +206,11 @@ void Recorder::clear() {
 bool Recorder::is_whole() const {
   const Lock lock(state_->mutex);
   return !state_->forgot && state_->dropped == 0;
+}
+
+bool Recorder::only_grew() const {
+  const Lock lock(state_->mutex);
+  return state_->only_grew;
 }
 
 std::uint64_t Recorder::dropped() const {

@@ -116,6 +116,8 @@ class Recorder {
   [[nodiscard]] bool is_whole() const;
   /// Events lost since the beginning. A snapshot counts only those of the windows it holds.
   [[nodiscard]] std::uint64_t dropped() const;
+  /// Nothing was freed since the job's first allocation, and no mark has come.
+  [[nodiscard]] bool only_grew() const;
   /// Rounded bytes of the buffers that were seen allocated and are not free yet.
   [[nodiscard]] Bytes live() const;
 

@@ -68,6 +68,7 @@ struct Recorder::State {
   std::uint32_t period = 0;  // marks a steady window holds; 0 when not steady
   std::uint64_t dropped = 0;
   bool forgot = false;  // events of the beginning are gone
+  bool only_grew = options.from_first_allocation;
 };
 
 }  // namespace stowage::tracer

@@ -11,8 +11,6 @@
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "recompute/recompute.h"
-#include "tracer/observers/factory_ops.h"
-#include "tracer/observers/op_observer.h"
 
 namespace stowage::plugin {
 namespace {
@@ -119,30 +117,6 @@ c10::DataPtr CudaAdaptor::allocate(std::size_t bytes) {
   if (C10_UNLIKELY(address == nullptr))
     return allocate_upstream(device, bytes, id, __builtin_return_address(0));
   return {address, address, &CudaAdaptor::delete_any, c10::Device(c10::kCUDA, index)};
-}
-
-// Optimizer state and cuBLAS workspaces are allocated among activations and gradients, and outlive them. In
-// upstream's pool of the default stream they would lie between those and pin a page with holes each. Upstream
-// keeps a pool per stream handle, and the default stream has two handles: null and cudaStreamLegacy. Both
-// name one stream, so blocks of either pool may be used, reused and unmapped in its order.
-void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
-  if (id != StreamId{0}) return nullptr;
-  const session::SessionState state = device.session.state();
-  if (state != session::SessionState::kRecording && state != session::SessionState::kPlanning) return nullptr;
-  // Foreach ops return scratch in a step: gradients with weight decay, denominators. Under a budget they are
-  // known only while ops are recorded, and the cache is emptied around the step as well.
-  const bool limited = device.port.ledger()->limited();
-  const bool optimizer_state =
-      device.session.expects_lasting() && (limited ? !tracer::in_foreach_op() : tracer::in_factory_op());
-  if (!optimizer_state && !is_blas_workspace(bytes, caller)) return nullptr;
-  if (!limited) return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
-  const NotTheEnd quiet;
-  try {
-    return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
-  } catch (const c10::OutOfMemoryError&) {  // there may be room in the other pool
-    device.port.limit().note_mended();
-    return nullptr;
-  }
 }
 
 // Tries contiguous room first: it reuses the free space next to the evicted blocks.

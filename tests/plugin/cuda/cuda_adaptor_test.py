@@ -315,3 +315,48 @@ assert holes <= (12 + 2 + 2) * 2**20, home  # a large page and two small ones at
 job.step()
 assert device()["last_iteration_misses"] == 0, device()
 """)
+
+
+ON_WHICH_STREAM = """
+def streams_of(tensors):
+    starts = {t.data_ptr() for t in tensors}
+    return {s["stream"] for s in torch.cuda.memory._snapshot()["segments"]
+            if starts & {block["address"] for block in s["blocks"]}}
+DEFAULT, LASTING = {0}, {1}
+"""
+
+
+def test_parameters_lie_with_whatever_else_lasts():
+    """Else the last page of either is partly used."""
+    run(ON_WHICH_STREAM + """
+enable()
+job = Job(width=640)
+large = lambda tensors: [t for t in tensors if t.numel() * 4 > 2**20]
+assert streams_of(large(job.model.parameters())) == LASTING
+job.step()
+moments = [t for s in job.optimizer.state.values() for t in s.values() if t.is_cuda]
+assert streams_of(large(moments)) == LASTING
+assert streams_of(large(p.grad for p in job.model.parameters())) == DEFAULT
+plan(job)
+assert device()["last_iteration_misses"] == 0, device()
+""")
+
+
+def test_only_a_jobs_first_allocations_without_gradients_are_parameters():
+    run(ON_WHICH_STREAM + """
+enable()
+batch = torch.zeros(2**19, device="cuda")
+small = torch.nn.Linear(64, 64).cuda()
+with torch.inference_mode():
+    inferred = torch.zeros(2**19, device="cuda")
+assert streams_of([batch, inferred, *small.parameters()]) == DEFAULT
+assert streams_of([torch.nn.Linear(640, 640).cuda().weight]) == LASTING  # which is freed here
+assert streams_of([torch.nn.Linear(640, 640).cuda().weight]) == DEFAULT
+""")
+
+
+def test_parameters_of_a_job_under_a_budget_lie_where_it_can_evict_around_them():
+    run(ON_WHICH_STREAM + """
+enable(budget="1GiB")
+assert streams_of([torch.nn.Linear(640, 640).cuda().weight]) == DEFAULT
+""")
