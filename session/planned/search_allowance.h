@@ -1,5 +1,5 @@
-// How long searches for lower plans may take: a small share of the time that the job has run, so that a job
-// is never slower for what they save.
+// How long searches for lower plans may take: a share of the time that the job has run, so that a short job
+// does not spend much of its CPU time on what they may save, and a long one no more than a full search.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -12,7 +12,7 @@ namespace stowage::session {
 
 class SearchAllowance {
  public:
-  static constexpr double kShare = 1.0 / 64;  ///< of the job's time, for one search
+  static constexpr double kShare = 1.0 / 8;  ///< of the job's time, for one search
   static constexpr double kLeast_s = 0.03;    ///< shorter ones find little
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 

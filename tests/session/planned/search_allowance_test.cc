@@ -19,38 +19,38 @@ struct SearchAllowanceTest : testing::Test {
 TEST_F(SearchAllowanceTest, AYoungJobSearchesLaterAndNotForLong) {
   EXPECT_EQ(allowance.grant(0.05), std::nullopt);
   EXPECT_FALSE(allowance.is_due());
-  now += milliseconds(2000);
+  now += milliseconds(400);
   ASSERT_TRUE(allowance.is_due());
-  EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 2.0 / 64);
+  EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 0.4 / 8);
   EXPECT_FALSE(allowance.is_due());
-  now += milliseconds(2000);
+  now += milliseconds(400);
   EXPECT_TRUE(allowance.is_due()) << "twice as long";
 }
 
 TEST_F(SearchAllowanceTest, ASearchOfFullLengthIsTheLast) {
-  now += milliseconds(128'000);
+  now += milliseconds(16'000);
   EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 2);
   now += milliseconds(1'000'000);
   EXPECT_FALSE(allowance.is_due());
 }
 
 TEST_F(SearchAllowanceTest, TheLastThousandthWaitsForAFullSearch) {
-  now += milliseconds(100'000);
+  now += milliseconds(12'000);
   EXPECT_EQ(allowance.grant(0.001), std::nullopt);
   EXPECT_TRUE(allowance.grant(0.002));
   EXPECT_EQ(allowance.grant(0.001), std::nullopt);
-  now += milliseconds(100'000);
+  now += milliseconds(12'000);
   EXPECT_TRUE(allowance.is_due());
   EXPECT_DOUBLE_EQ(allowance.grant(0.001).value(), 2);
 }
 
-TEST_F(SearchAllowanceTest, AllSearchesTogetherAreAThirtySecondOfTheJob) {
+TEST_F(SearchAllowanceTest, AllSearchesTogetherAreAQuarterOfAShortJob) {
   double searched = 0;
-  for (int second = 0; second < 120; ++second, now += milliseconds(1000)) {
-    if (second == 0 || allowance.is_due()) searched += allowance.grant(0.05).value_or(0);
+  for (int tenth = 0; tenth < 100; ++tenth, now += milliseconds(100)) {
+    if (tenth == 0 || allowance.is_due()) searched += allowance.grant(0.05).value_or(0);
   }
-  EXPECT_GT(searched, 120.0 / 128);
-  EXPECT_LE(searched, 120.0 / 32);
+  EXPECT_GT(searched, 10.0 / 16);
+  EXPECT_LE(searched, 10.0 / 4);
 }
 
 TEST_F(SearchAllowanceTest, WhatRestsIsNotDue) {
