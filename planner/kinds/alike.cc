@@ -13,10 +13,6 @@ using placement::Claim;
 using placement::Item;
 using placement::Problem;
 
-bool same_request(const Allocation& a, const Allocation& b) {
-  return a.rounded == b.rounded && a.stream == b.stream;
-}
-
 bool alike(const Allocation& a, const Allocation& b) {
   return same_request(a, b) && class_of(a) == class_of(b);
 }
@@ -77,6 +73,10 @@ std::vector<Claim> claims_of(const Problem& problem, const std::vector<std::opti
 }
 
 }  // namespace
+
+bool same_request(const Allocation& a, const Allocation& b) {
+  return a.rounded == b.rounded && a.stream == b.stream;
+}
 
 std::vector<std::optional<std::uint32_t>> match_alike(const Kind& kind, const Kind& other) {
   return match(kind.allocations, other.allocations, alike);

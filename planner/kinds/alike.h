@@ -14,6 +14,9 @@
 
 namespace stowage::planner {
 
+/// Same size and stream.
+[[nodiscard]] bool same_request(const Allocation& a, const Allocation& b);
+
 /// By allocation of `kind`: the one of `other` that it stands for, in the longest common beginning, then the
 /// longest common end of what is left; nothing elsewhere. Alike: same size, stream and class.
 [[nodiscard]] std::vector<std::optional<std::uint32_t>> match_alike(const Kind& kind, const Kind& other);

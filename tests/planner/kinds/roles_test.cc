@@ -69,6 +69,48 @@ TEST(Roles, WhatWasNeverSeenFreedIsNoRole) {
   EXPECT_EQ(kinds[1].allocations[0], comes_and_goes);
 }
 
+/// `first`, and behind it `requests` of other sizes.
+Kind followed(const Allocation& first, const std::vector<std::uint64_t>& requests) {
+  Kind kind;
+  kind.allocations = {first};
+  for (const std::uint64_t bytes : requests) kind.allocations.push_back({Bytes(bytes), StreamId(0), 1});
+  return kind;
+}
+
+void put_before(Kind& kind, std::uint64_t bytes) {
+  kind.allocations.insert(kind.allocations.begin(), {Bytes(bytes), StreamId(0), 1});
+}
+
+const Allocation kCrowded{Bytes(kBatch), StreamId(0), 99, /*crosses=*/true, /*ended=*/true, /*at_once=*/3};
+const Allocation kAlone{Bytes(kBatch), StreamId(0), 99, true, true, 1};
+const Allocation kNotSeenFreed{Bytes(kBatch), StreamId(0), 99, true, false, 1};
+
+TEST(Roles, AKindPassesOnWhatItGotFromAnother) {
+  // The second begins as the first, and the third ends as the second.
+  std::vector<Kind> kinds = {followed(kAlone, {1024, 4096}), followed(kNotSeenFreed, {1024, 4096}),
+                             followed(kCrowded, {1024, 8192})};
+  put_before(kinds[0], 512);
+  share_roles(kinds);
+  EXPECT_EQ(class_of(kinds[0].allocations[1]), LifeClass::kUpstream);
+  EXPECT_EQ(class_of(kinds[1].allocations[0]), LifeClass::kUpstream);
+}
+
+// A job's first iteration makes the model before the batch, and the optimizer's state behind it.
+TEST(Roles, WhatIsFollowedByTheSameRequestsHasTheSameRole) {
+  const std::vector<std::uint64_t> forward = {1024, 2048, 1024, 4096, 2048, 1024, 1024, 2048};
+  for (const bool whole : {true, false}) {
+    std::vector<std::uint64_t> opening = forward;
+    if (!whole) opening.back() += 512;
+    opening.push_back(8192);
+    std::vector<Kind> kinds = {followed(kCrowded, forward), followed(kAlone, opening)};
+    kinds[0].allocations.push_back({Bytes(512), StreamId(0), 1});
+    put_before(kinds[1], 4096);
+    share_roles(kinds);
+    EXPECT_EQ(class_of(kinds[1].allocations[1]), whole ? LifeClass::kUpstream : LifeClass::kCyclic);
+    EXPECT_TRUE(class_of(kinds[1].allocations[0]) == LifeClass::kTransient);
+  }
+}
+
 TEST(Roles, WhatDiesInItsIterationStaysInTheArena) {
   const Allocation crowded{Bytes(kBatch), StreamId(0), 2, /*crosses=*/true, /*ended=*/true, /*at_once=*/3};
   const Allocation transient{Bytes(kBatch), StreamId(0), 1, false, true, 1};
