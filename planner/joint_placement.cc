@@ -6,6 +6,7 @@
 
 #include "planner/kinds/alike.h"
 #include "planner/kinds/arrangement.h"
+#include "planner/kinds/large_first.h"
 #include "planner/kinds/regions.h"
 #include "planner/kinds/repair.h"
 #include "planner/kinds/twins.h"
@@ -21,6 +22,8 @@ using placement::Solution;
 constexpr double kQuick = 0.01;  // of a plan's work
 constexpr double kFirstKind = 0.4;
 constexpr double kFurtherKind = 0.1;
+constexpr double kLargeFirst = 0.4;
+constexpr double kSmallAfter = 0.1;
 constexpr double kAtOnce = 0.3;
 
 class JointPlanner {
@@ -34,6 +37,7 @@ class JointPlanner {
     // One after the other may fail: what two kinds leave alive may meet in a third one alone.
     if (!is_enough())
       take(place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false)));
+    if (!is_enough()) place_large_first();
     if (!is_enough() && count_ > 1) take(place_at_once());
     if (placer_.stopped()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
     if (!best_) return *failed_;
@@ -169,6 +173,21 @@ class JointPlanner {
     }
     put_in(part, *best, made);
     return {};
+  }
+
+  void place_large_first() {
+    JointProblem whole = problem_of(std::vector<bool>(count_, true));
+    const std::optional<LargePart> large = large_part(whole.problem, bound_);
+    if (!large) return;
+    const Bytes room = enough() - std::min(enough(), large->bound_of_rest);
+    const Result<Solution> first = placer_.solve(large->problem, kLargeFirst, std::max(large->bound, room));
+    if (!first) return;
+    for (std::size_t i = 0; i < large->items.size(); ++i)
+      whole.problem.items[large->items[i]].fixed = first->offsets[i];
+    const Result<Solution> all = placer_.solve(whole.problem, kSmallAfter, enough());
+    if (!all || (best_ && all->height >= best_->height)) return;
+    best_ = Arrangement{nothing_placed(kinds_), Bytes(0), "large-first"};
+    put_in(whole, *all, *best_);
   }
 
   Result<Arrangement> place_at_once() {

@@ -33,7 +33,8 @@ bool has_twins(const std::vector<Plan>& plans) {
 }
 
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
-/// comes to nothing. Where any good plan is wanted soon, one that saves half of what twins can save will do.
+/// comes to nothing. Where a first plan is wanted soon, one that saves half of what twins can save will do; not
+/// where a lower one than those in use is sought.
 Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
   const placement::Problem problem = whole_problem(kinds, options);
   const Bytes least(placement::lower_bound(problem).value() / kSharesWorthATwin);
@@ -46,7 +47,7 @@ Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, c
               below = placement::raised_bound(whole_problem(twins, options));
   if (below + worth_it > bound) return place_jointly(kinds, options, stop);
   JointOptions soon = options;
-  if (options.good_enough > 0) {
+  if (options.good_enough > 0 && options.in_use.empty()) {
     soon.good_enough = std::max(options.good_enough, excess(bound - worth_it, below) / 2);
     soon.time_limit_s /= kSharesOfTime;
     soon.work_limit /= kSharesOfTime;

@@ -79,5 +79,22 @@ TEST(Twins, PlansHaveThemWhereTheySaveMemory) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(again->plans[i].entries, made->plans[i].entries);
 }
 
+TEST(Twins, AFirstPlanMaySaveHalfOfWhatTheyCanButALowerOneIsSoughtToItsEnd) {
+  JointOptions options;
+  options.time_limit_s = 60;
+  options.good_enough = 0.001;
+  const Kinds kinds = kinds_of(loop_with_a_batch(8));
+  Result<JointPlan> made = make_plans(kinds, options);
+  ASSERT_TRUE(made.ok());
+  for (Plan& plan : made->plans) {
+    for (PlanEntry& entry : plan.entries) entry.offset = entry.offset + Bytes(kBatch / 4);
+    plan.height += Bytes(kBatch / 4);
+  }
+  options.in_use = made->plans;
+  const Result<JointPlan> lower = make_plans(kinds, options);
+  ASSERT_TRUE(lower.ok());
+  EXPECT_EQ(lower->height, Bytes(kActivation + kBatch));
+}
+
 }  // namespace
 }  // namespace stowage::planner
