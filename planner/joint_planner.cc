@@ -33,8 +33,8 @@ bool has_twins(const std::vector<Plan>& plans) {
 }
 
 /// With twins first, where these may save what is worth a larger problem or are in use; without them if that
-/// comes to nothing. Where a first plan is wanted soon, one that saves half of what twins can save will do; not
-/// where a lower one than those in use is sought.
+/// comes to nothing. Where a first plan is wanted soon, one that saves half of what twins can save will do;
+/// not where a lower one than those in use is sought.
 Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop) {
   const placement::Problem problem = whole_problem(kinds, options);
   const Bytes least(placement::lower_bound(problem).value() / kSharesWorthATwin);

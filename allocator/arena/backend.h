@@ -92,6 +92,14 @@ constexpr Bytes small_segment_size(Bytes mapped, Bytes granularity) {
   return segment_size(Bytes(mapped.value() / kSharesMore), granularity);
 }
 
+/// The same for the `more` bytes that an arena grows by, to `mapped`: plans made soon are followed by lower
+/// ones, which should keep little of that.
+constexpr Bytes further_segment_size(Bytes more, Bytes mapped, Bytes granularity) {
+  constexpr std::uint64_t kMost = 16;
+  const Bytes share(std::bit_ceil((more.value() + kMost - 1) / kMost));
+  return std::min(std::max(share, granularity), segment_size(mapped, granularity));
+}
+
 /// The arena over any backend: each segment is one map() call.
 template <Backend B>
 class BackendArena final : public Arena {
@@ -156,7 +164,8 @@ class BackendArena final : public Arena {
     return {range_.base + segment.begin, segment.bytes()};
   }
   [[nodiscard]] Bytes size_of_segments(Bytes target) const {
-    const Bytes page = backend_.granularity();
+    const Bytes page = backend_.granularity(), before = mapped();
+    if (before > Bytes(0)) return further_segment_size(target - before, target, page);
     return small_ ? small_segment_size(target, page) : segment_size(target, page);
   }
   void unmap(Segment& segment) noexcept {

@@ -6,7 +6,6 @@
 namespace stowage::planner {
 namespace {
 
-using placement::Gap;
 using placement::Item;
 using placement::Problem;
 

@@ -43,7 +43,8 @@ bool share(const Kind& from, Kind& to) {
     const Allocation& crowded = from.allocations[other];
     if (!is_crowded(crowded)) continue;
     for (std::size_t k = 0; k < to.allocations.size(); ++k) {
-      if (matched[k] == other || is_followed_alike(to, k, from, other)) news |= share(crowded, to.allocations[k]);
+      if (matched[k] == other || is_followed_alike(to, k, from, other))
+        news |= share(crowded, to.allocations[k]);
     }
   }
   return news;

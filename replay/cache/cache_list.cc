@@ -155,6 +155,7 @@ std::vector<CacheRow> list_cache(const PrivateFolder& folder) {
 
 std::string to_table(const std::string& path, const std::vector<CacheRow>& rows, std::int64_t now_ns) {
   std::vector<PrivateFolder::File> files;
+  files.reserve(rows.size());
   for (const CacheRow& row : rows) files.push_back(row.file);
   std::string text = path + ": " + counted(files) + ", " + amount_of(bytes_of(rows)) + "\n";
   if (rows.empty()) return text;

@@ -53,7 +53,8 @@ void NextRun::keep(const JointPlan& plans) {
   for (const Plan& plan : plans.plans) {
     if (const Status valid = plan.validate(); !valid) return note(1, valid.error().message);
   }
-  const Bytes outside = least_outside_.value_or(arena_.outside_bytes(port_.upstream_use()));
+  const Bytes outside =
+      std::max(least_outside_.value_or(arena_.outside_bytes(port_.upstream_use())), guard_.beside());
   const Bytes lasting = planner::lasting_bytes(plans);
   const Bytes stays = outside - std::min(outside, lasting);
   const Bytes sum = allocator::round_up_to(plans.height, port_.arena_page()) + stays;

@@ -13,10 +13,11 @@ namespace {
 
 // Of an earlier run's plans; that run knew more about lifetimes than this one does before.
 constexpr std::uint64_t kKnown = 6;
+// Iterations after an exchange: what the plans before it had left above the new ones is freed.
+constexpr std::uint64_t kTrimmed = 2;
 constexpr std::uint64_t kSharesOfSlack = 200;    // 1/this of the height may come on top
 constexpr std::uint32_t kUnsettledAge = 4;       // iterations, where kinds come that have no plan
 constexpr std::uint64_t kSharesOfLittle = 1024;  // of the plans' height
-constexpr double kMuch = 0.01;                   // above the bound
 constexpr std::uint32_t kOldest = allocator::Layout::kMostAge - 1;  // ages are not told apart beyond
 
 /// The first plans of `made` are those of `before`, unchanged.
@@ -30,7 +31,9 @@ bool only_adds(const JointPlan& before, const JointPlan& made) {
 
 /// How far above its bound a lower plan may be, as a share of it: where much can be saved most of it is soon
 /// found, and the rest takes long. What is used on the way asks for a lower one again.
-double worth_asking_for(double excess) { return excess > kMuch ? std::min(excess / 4, 1.0) : 0; }
+double worth_asking_for(double excess) {
+  return excess > SearchAllowance::kMuch ? std::min(excess / 4, 1.0) : 0;
+}
 
 /// As a share of the bound.
 double excess_of(const JointPlan& now) {
@@ -66,6 +69,8 @@ void Replanning::ask_lower() {
 }
 
 bool Replanning::on_iteration(bool missed, Bytes reserved) {
+  if (until_trimmed_ > 0 && --until_trimmed_ == 0 && !budget_.on() && port_.may_wait())
+    give_back_above(plans_.in_use().height);  // what lived there is gone
   bool changed = take(reserved, std::chrono::milliseconds(0));
   ++iterations_;
   const bool further =
@@ -154,19 +159,14 @@ Bytes Replanning::expected(const std::vector<planner::Tenant>& around) const {
 // What is off the plan now takes memory beside the arena, so plans that the job can afford should not wait
 // for lower ones.
 Bytes Replanning::tolerable(const std::vector<planner::Tenant>& around, Bytes reserved) {
-  const std::optional<Bytes> most = guard_.most();
-  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
-  if (!most || *most <= outside) return expected(around);
-  return std::max(expected(around), std::max(*most, reserved) - outside);
+  return std::max(expected(around), guard_.room_for_arena(reserved).value_or(Bytes(0)));
 }
 
 // More memory than the job needs, or than it takes now. What stays in the arena is in it already, and what it
 // displaced comes back from upstream, but for pages in which other tensors lie.
 bool Replanning::is_worse(const JointPlan& made, Bytes reserved) {
-  const std::optional<Bytes> most = guard_.most();
-  if (!most || made.height <= expected(around_)) return false;
-  const Bytes outside = arena_.outside_bytes(port_.upstream_use()) + room_.pinned();
-  return in_pages(made.height) + outside > std::max(*most, reserved);
+  const std::optional<Bytes> room = guard_.room_for_arena(reserved, room_.pinned());
+  return room && made.height > expected(around_) && in_pages(made.height) > *room;
 }
 
 bool Replanning::use(JointPlan made, Bytes reserved) {
@@ -204,12 +204,18 @@ Status Replanning::put_in(const JointPlan& made, bool only_more) {
     for (std::size_t i = plans_.in_use().plans.size(); i < made.plans.size(); ++i) {
       if (Status added = allocator.add_plan(made.plans[i]); !added) return added;
     }
+    arena_.watch_memory(arena_.lacks_memory());
   } else {
     if (Status replaced = allocator.replace_plans(made.plans); !replaced) return replaced;
-    if (arena_.mapped() > in_pages(made.height)) allocator.decommit_idle(Offset(made.height.value()));
+    give_back_above(made.height);
+    until_trimmed_ = kTrimmed;
   }
-  arena_.watch_memory(arena_.lacks_memory());
   return {};
+}
+
+void Replanning::give_back_above(Bytes height) {
+  if (arena_.mapped() > in_pages(height)) arena_.allocator().decommit_idle(Offset(height.value()));
+  arena_.watch_memory(arena_.lacks_memory());
 }
 
 }  // namespace stowage::session

@@ -77,6 +77,8 @@ class Replanning {
   [[nodiscard]] Bytes tolerable(const std::vector<planner::Tenant>& around, Bytes reserved);
   [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
   Status put_in(const JointPlan& made, bool only_more);
+  /// Idle memory of the arena above plans of this height goes back to the device.
+  void give_back_above(Bytes height);
   [[nodiscard]] Bytes in_pages(Bytes height) const;
 
   const Settings& settings_;
@@ -92,6 +94,7 @@ class Replanning {
   OutstayedWatch outstayed_{kPatience};
   SearchAllowance allowance_{settings_.plan_seconds};
   std::uint64_t iterations_ = 0;         ///< since restart()
+  std::uint64_t until_trimmed_ = 0;      ///< iterations, after other plans came into use
   std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
   std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
 };

@@ -11,10 +11,11 @@ SearchAllowance::SearchAllowance(const double& most_s, Clock now)
     : most_s_(most_s), now_(std::move(now)), begun_(now_()) {}
 
 std::optional<double> SearchAllowance::grant(double worth) {
-  const double ran = ran_s(), patience = ran * kShare;
+  const double share = worth > kMuch ? kShareForMuch : kShare;
+  const double ran = ran_s(), patience = ran * share;
   const double least = worth <= PlanBook::kGoodEnough ? most_s_ : std::min(most_s_, kLeast_s);
   due_s_.reset();
-  if (patience < most_s_) due_s_ = std::max(2 * ran, least / kShare);
+  if (patience < most_s_) due_s_ = std::max(2 * ran, least / share);
   if (patience < least) return std::nullopt;
   return std::min(patience, most_s_);
 }

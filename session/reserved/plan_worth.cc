@@ -36,8 +36,15 @@ SessionVerdict PlanWorth::on_iteration(bool clean) {
   return leave_plan();
 }
 
+// A lower placement may be found soon, if the job could afford the lowest one.
+bool PlanWorth::may_improve() const {
+  if (plans_.makes_anew() || !plans_.makes_lower()) return plans_.makes_anew();
+  const std::optional<Bytes> room = guard_.room_for_arena(Bytes(0));
+  return room && plans_.in_use().lower_bound <= *room;
+}
+
 SessionVerdict PlanWorth::leave_oversized(bool clean) {
-  const ReservedGuard::Verdict verdict = guard_.on_iteration(clean, plans_.makes_anew());
+  const ReservedGuard::Verdict verdict = guard_.on_iteration(clean, may_improve());
   if (verdict == ReservedGuard::Verdict::kFine) return {};
   room_.release_upstream();
   if (verdict == ReservedGuard::Verdict::kRelease) return {};

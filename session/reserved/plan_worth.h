@@ -29,6 +29,7 @@ class PlanWorth {
   SessionVerdict on_iteration(bool clean);
 
  private:
+  [[nodiscard]] bool may_improve() const;
   SessionVerdict leave_oversized(bool clean);
 
   ServedArena& arena_;

@@ -25,6 +25,12 @@ constexpr double kLeastHoles = 0.25;
 constexpr Bytes kOnlineSlack{std::uint64_t{8} << 20};  // two pages for small requests and two for large ones
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
+void raise(std::atomic<std::uint64_t>& highest, std::uint64_t value) {
+  std::uint64_t before = highest.load(std::memory_order_relaxed);
+  while (before < value && !highest.compare_exchange_weak(before, value)) {
+  }
+}
+
 // Bytes that the last iteration passed on and that its plan has places for.
 Bytes handed_on(const JointPlan& plans) {
   Bytes sum{0};
@@ -41,11 +47,9 @@ Bytes handed_on(const JointPlan& plans) {
 void ReservedGuard::note_reserved(Bytes upstream_reserved) {
   if (!arena_.exists()) return;
   const std::uint64_t sum = held(upstream_reserved).value();
-  for (std::atomic<std::uint64_t>* highest : {&reserved_after_, &reserved_in_iteration_}) {
-    std::uint64_t before = highest->load(std::memory_order_relaxed);
-    while (before < sum && !highest->compare_exchange_weak(before, sum)) {
-    }
-  }
+  raise(reserved_after_, sum);
+  raise(reserved_in_iteration_, sum);
+  raise(upstream_in_iteration_, upstream_reserved.value());
 }
 
 void ReservedGuard::reset_peak() {
@@ -73,6 +77,7 @@ void ReservedGuard::begin(bool online) {
   holes_.store(online ? std::max(modelled_holes_, kLeastHoles) : 0);
   lasting_first_.reset();
   lasting_more_.store(0, std::memory_order_relaxed);
+  beside_ = Bytes(0);
 }
 
 void ReservedGuard::restart(bool old_tensors_are_gone) {
@@ -134,9 +139,18 @@ std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const JointPlan& pl
   return Excess{sum, *allowed};
 }
 
+std::optional<Bytes> ReservedGuard::room_for_arena(Bytes reserved, Bytes pinned) {
+  const std::optional<Bytes> allowed = most();
+  if (!allowed) return std::nullopt;
+  const Bytes outside = std::max(arena_.outside_bytes(port_.upstream_use()) + pinned, beside_);
+  const Bytes all = std::max(*allowed, reserved);
+  return all - std::min(all, outside);
+}
+
 ReservedGuard::Verdict ReservedGuard::on_iteration(bool clean, bool planning) {
-  const Bytes reserved(reserved_in_iteration_.exchange(0));
+  const Bytes reserved(reserved_in_iteration_.exchange(0)), upstream(upstream_in_iteration_.exchange(0));
   if (++settled_iterations_ <= kOldTensors) return Verdict::kRelease;
+  if (clean) beside_ = upstream;
   tight_.store(false, std::memory_order_relaxed);
   if (reserved <= last_most()) return Verdict::kFine;  // the usual case
   const std::optional<Bytes> allowed = most();

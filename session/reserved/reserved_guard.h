@@ -75,6 +75,14 @@ class ReservedGuard {
   };
   /// What following `plans` would reserve, if that is too much.
   std::optional<Excess> foretell(const JointPlan& plans);
+  /// The most that upstream reserved in the last iteration that was all planned; 0 if there was none. It may
+  /// be far more than at an iteration's end: a loop that holds several batches makes the next one at its
+  /// beginning.
+  [[nodiscard]] Bytes beside() const { return beside_; }
+  /// How high the arena of a job that follows plans may be, if the last iteration reserved `reserved`: more
+  /// would be more than the job needs, and than it takes now. `pinned`: what upstream cannot give back beside
+  /// its tensors. Nothing where nothing is guarded.
+  std::optional<Bytes> room_for_arena(Bytes reserved, Bytes pinned = Bytes(0));
 
   enum class Verdict : std::uint8_t {
     kFine,
@@ -82,8 +90,8 @@ class ReservedGuard {
     kLeave,    ///< leave the plan; another one may do better
     kGiveUp    ///< the job is better off without a plan
   };
-  /// An iteration ended. `clean`: every request was the plan's; `planning`: a further plan is being made,
-  /// which may solve the problem.
+  /// An iteration ended. `clean`: every request was the plan's; `planning`: other plans are being made, which
+  /// may solve the problem.
   Verdict on_iteration(bool clean, bool planning);
   /// Of the last iteration that reserved too much.
   [[nodiscard]] Excess excess() const { return excess_; }
@@ -99,6 +107,8 @@ class ReservedGuard {
   SessionFacts& facts_;
   std::atomic<std::uint64_t> reserved_after_{0};
   std::atomic<std::uint64_t> reserved_in_iteration_{0};
+  std::atomic<std::uint64_t> upstream_in_iteration_{0};
+  Bytes beside_{0};
   std::atomic<std::uint64_t> last_most_{0};
   std::atomic<std::uint64_t> lasting_more_{0};  ///< bytes outside the arena beyond `lasting_first_`
   std::atomic<bool> from_cache_{false};

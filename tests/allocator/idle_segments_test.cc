@@ -118,5 +118,14 @@ TEST(SegmentSize, GrowsWithTheArenaFromAHugePage) {
   EXPECT_EQ(segment_size(Bytes(1), Bytes(64 * kSegment)), Bytes(64 * kSegment)) << "a coarse device";
 }
 
+TEST(SegmentSize, IsSmallWhereAnArenaGrowsByLittle) {
+  constexpr Bytes kPage{4096};
+  EXPECT_EQ(further_segment_size(Bytes(1), Bytes(9 * kSegment), kPage), kPage);
+  EXPECT_EQ(further_segment_size(Bytes(2 * kSegment), Bytes(9 * kSegment), kPage), Bytes(kSegment / 8));
+  EXPECT_EQ(further_segment_size(Bytes(512 * kSegment), Bytes(1024 * kSegment), kPage), Bytes(2 * kSegment));
+  EXPECT_EQ(further_segment_size(Bytes(1), Bytes(kSegment), Bytes(kSegment)), Bytes(kSegment))
+      << "a coarse device";
+}
+
 }  // namespace
 }  // namespace stowage::allocator

@@ -282,6 +282,24 @@ TEST_F(ReplanningTest, PlansThatChangeNothingDoNotEndTheSearchForLowerOnes) {
   EXPECT_TRUE(plans.makes_lower());
 }
 
+TEST_F(ReplanningTest, WhatLivedAboveLowerPlansGivesItsMemoryBackOnceItIsFreed) {
+  begin(plan_of(1));
+  ASSERT_TRUE(plans.make_anew({}));
+  asked.made = joint_of({plan_of(8)});
+  ASSERT_TRUE(iterate({kBlock}));
+  for (int i = 0; i < 7; ++i) release(request());
+  void* const above = request();
+  ASSERT_EQ(arena->allocator().block_at(above)->offset, Offset(7 * kBlock));
+  plans.make_lower({}, {}, 0, settings.plan_seconds);
+  asked.made = joint_of({lower()});
+  ASSERT_TRUE(iterate({}));
+  const Bytes held = arena->committed_bytes();
+  EXPECT_LE(held, Bytes(3 * kBlock)) << "what is idle above them went back at once";
+  release(above);
+  for (int i = 0; i < 2; ++i) iterate({kBlock, kBlock});
+  EXPECT_LT(arena->committed_bytes(), held);
+}
+
 TEST_F(ReplanningTest, NothingIsExchangedInsideACapture) {
   begin(wasteful());
   replanning.ask_lower();

@@ -17,19 +17,24 @@ struct SearchAllowanceTest : testing::Test {
 };
 
 TEST_F(SearchAllowanceTest, AYoungJobSearchesLaterAndNotForLong) {
-  EXPECT_EQ(allowance.grant(0.05), std::nullopt);
+  EXPECT_EQ(allowance.grant(0.005), std::nullopt);
   EXPECT_FALSE(allowance.is_due());
   now += milliseconds(400);
   ASSERT_TRUE(allowance.is_due());
-  EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 0.4 / 8);
+  EXPECT_DOUBLE_EQ(allowance.grant(0.005).value(), 0.4 / 8);
   EXPECT_FALSE(allowance.is_due());
   now += milliseconds(400);
   EXPECT_TRUE(allowance.is_due()) << "twice as long";
 }
 
+TEST_F(SearchAllowanceTest, WhereMuchCanBeSavedItSearchesForLonger) {
+  now += milliseconds(400);
+  EXPECT_DOUBLE_EQ(allowance.grant(0.02).value(), 0.2);
+}
+
 TEST_F(SearchAllowanceTest, ASearchOfFullLengthIsTheLast) {
   now += milliseconds(16'000);
-  EXPECT_DOUBLE_EQ(allowance.grant(0.05).value(), 2);
+  EXPECT_DOUBLE_EQ(allowance.grant(0.005).value(), 2);
   now += milliseconds(1'000'000);
   EXPECT_FALSE(allowance.is_due());
 }
@@ -47,14 +52,14 @@ TEST_F(SearchAllowanceTest, TheLastThousandthWaitsForAFullSearch) {
 TEST_F(SearchAllowanceTest, AllSearchesTogetherAreAQuarterOfAShortJob) {
   double searched = 0;
   for (int tenth = 0; tenth < 100; ++tenth, now += milliseconds(100)) {
-    if (tenth == 0 || allowance.is_due()) searched += allowance.grant(0.05).value_or(0);
+    if (tenth == 0 || allowance.is_due()) searched += allowance.grant(0.005).value_or(0);
   }
   EXPECT_GT(searched, 10.0 / 16);
   EXPECT_LE(searched, 10.0 / 4);
 }
 
 TEST_F(SearchAllowanceTest, WhatRestsIsNotDue) {
-  allowance.grant(0.05);
+  allowance.grant(0.005);
   allowance.rest();
   now += milliseconds(128'000);
   EXPECT_FALSE(allowance.is_due());

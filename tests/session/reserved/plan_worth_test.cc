@@ -64,6 +64,24 @@ TEST_F(PlanWorthTest, AFurtherPlanThatIsMadeIsWaitedFor) {
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(iteration(12).changes());
 }
 
+TEST_F(PlanWorthTest, ALowerPlacementIsWaitedForWhereTheLowestOneWouldDo) {
+  for (const std::uint64_t bound_mib : {89, 90}) {
+    Plan plan = plan_of_mib(90);
+    plan.lower_bound = Bytes(bound_mib * kMib);
+    follow(plan);
+    JointPlan first = joint_of({plan});
+    first.lower_bound = plan.lower_bound;
+    plans.use(first);
+    ASSERT_TRUE(plans.make_anew({}));
+    plans.make_lower({}, {}, 0, settings.plan_seconds);
+    int iterations = 0;
+    while (iterations < 20 && !iteration(12).changes()) ++iterations;
+    EXPECT_EQ(iterations == 20, bound_mib == 89) << "101 MiB are enough without a plan";
+    arena->shut_out();
+    arena->give_back();
+  }
+}
+
 TEST_F(PlanWorthTest, APlanThatFitsGoesOn) {
   follow(plan_of_mib(90));
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(iteration(10).changes());

@@ -114,6 +114,22 @@ TEST_F(ReservedGuardTest, IterationsOffThePlanAndAFurtherPlanAreWaitedFor) {
   EXPECT_EQ(iteration(12 * kMib, /*clean=*/false), Verdict::kLeave);
 }
 
+TEST_F(ReservedGuardTest, TheArenaHasTheRoomThatUpstreamLeavesItAtItsMost) {
+  EXPECT_EQ(guard.room_for_arena(Bytes(0)), Bytes(101 * kMib));
+  follow(80 * kMib);
+  settle();
+  EXPECT_EQ(guard.beside(), Bytes(0)) << "left of the switch";
+  iteration(15 * kMib);
+  EXPECT_EQ(port.upstream_use().reserved, Bytes(0)) << "at the iteration's end nothing is left of it";
+  EXPECT_EQ(guard.beside(), Bytes(15 * kMib));
+  EXPECT_EQ(guard.room_for_arena(Bytes(0)), Bytes(86 * kMib));
+  iteration(18 * kMib, /*clean=*/false);
+  EXPECT_EQ(guard.beside(), Bytes(15 * kMib)) << "what was off the plan will have places";
+  EXPECT_EQ(guard.room_for_arena(Bytes(110 * kMib)), Bytes(95 * kMib)) << "no more than now is no worse";
+  iteration(5 * kMib);
+  EXPECT_EQ(guard.room_for_arena(Bytes(0)), Bytes(96 * kMib));
+}
+
 TEST_F(ReservedGuardTest, WhatTheJobKeepsSinceIsItsNeed) {
   follow(90 * kMib);
   settle();
