@@ -13,7 +13,7 @@ SearchAllowance::SearchAllowance(const double& most_s, Clock now)
 std::optional<double> SearchAllowance::grant(double worth) {
   const double share = worth > kMuch ? kShareForMuch : kShare;
   const double ran = ran_s(), patience = ran * share;
-  const double least = worth <= PlanBook::kGoodEnough ? most_s_ : std::min(most_s_, kLeast_s);
+  const double least = worth <= PlanBook::kGoodEnough ? most_s_ : std::min(most_s_, kLeastSeconds);
   due_s_.reset();
   if (patience < most_s_) due_s_ = std::max(2 * ran, least / share);
   if (patience < least) return std::nullopt;

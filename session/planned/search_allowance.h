@@ -15,7 +15,7 @@ class SearchAllowance {
   static constexpr double kShare = 1.0 / 8;  ///< of the job's time, for one search
   static constexpr double kMuch = 0.01;      ///< to save
   static constexpr double kShareForMuch = 0.5;
-  static constexpr double kLeast_s = 0.03;  ///< shorter ones find little
+  static constexpr double kLeastSeconds = 0.03;  ///< shorter ones find little
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
   /// The job's time begins now. No search takes more than `most_s` seconds, which must outlive it.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <unordered_set>
 #include <utility>
 
@@ -81,8 +82,8 @@ Source::Source(const Library& library, SourceOptions options)
 
 Source::~Source() {
   if (getpid() != process_) {  // thread and buffers are the parent's
-    new std::thread(std::move(reader_));
-    new std::shared_ptr<BufferPool>(pool_);
+    static_cast<void>(std::make_unique<std::thread>(std::move(reader_)).release());
+    static_cast<void>(std::make_unique<std::shared_ptr<BufferPool>>(pool_).release());
     return;
   }
   stop();

@@ -50,6 +50,7 @@ ByPlace by_place(const Trace& trace, std::uint32_t period) {
 template <class Get>
 std::uint64_t median(const std::vector<Measured>& counted, Get get) {
   std::vector<std::uint64_t> values;
+  values.reserve(counted.size());
   for (const Measured& one : counted) values.push_back(get(one.op));
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

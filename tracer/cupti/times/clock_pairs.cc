@@ -1,5 +1,7 @@
 #include "tracer/cupti/times/clock_pairs.h"
 
+#include <cmath>
+
 namespace stowage::tracer::cupti {
 namespace {
 
@@ -19,13 +21,13 @@ ClockMap::ClockMap(const ClockPair& first, const ClockPair& last)
 
 std::uint64_t ClockMap::length_ns(std::uint64_t ticks) const {
   if (!foreign_) return ticks;
-  return static_cast<std::uint64_t>(static_cast<double>(ticks) * steady_per_tick_ + 0.5);
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(ticks) * steady_per_tick_));
 }
 
 std::uint64_t ClockMap::steady_ns(std::uint64_t cupti) const {
   const bool before = cupti < first_.cupti;
   const std::uint64_t ticks = before ? first_.cupti - cupti : cupti - first_.cupti;
-  const auto away = static_cast<std::uint64_t>(static_cast<double>(ticks) * steady_per_tick_ + 0.5);
+  const auto away = static_cast<std::uint64_t>(std::llround(static_cast<double>(ticks) * steady_per_tick_));
   if (!before) return first_.steady_ns + away;
   return first_.steady_ns > away ? first_.steady_ns - away : 0;
 }
