@@ -5,6 +5,7 @@ namespace {
 
 constexpr double kMostInside = 0.5;  // of an iteration's requests, while it runs
 constexpr double kFew = 0.01;        // of all requests
+constexpr double kInOrder = 0.05;    // of the requests at most are off a plan whose order the job follows
 
 }  // namespace
 
@@ -43,11 +44,16 @@ void OpeningPhase::begin_iteration() {
   displaced_before_.store(now.displaced, std::memory_order_relaxed);
 }
 
+// What finds its place in use is no sign of another job as long as nearly all comes in the plan's order.
+bool OpeningPhase::Counts::exceed(double share) const {
+  const auto all = static_cast<double>(requests), off = static_cast<double>(off_plan);
+  return (off > kInOrder * all ? off + static_cast<double>(displaced) : off) > share * all;
+}
+
 bool OpeningPhase::leaves_at_request() {
   if (looks_.fetch_add(1, std::memory_order_relaxed) % kRequestsPerLook != 0) return false;
   const Counts now = count_since();
-  return now.requests >= kLeastRequests &&
-         static_cast<double>(now.off_plan) > kMostInside * static_cast<double>(now.requests);
+  return now.requests >= kLeastRequests && now.exceed(kMostInside);
 }
 
 bool OpeningPhase::fits_roughly() const {
@@ -61,8 +67,7 @@ OpeningPhase::Verdict OpeningPhase::on_iteration() {
   sum_.requests += its.requests;
   sum_.off_plan += its.off_plan;
   sum_.displaced += its.displaced;
-  if (static_cast<double>(its.off_plan) > settings_.miss_tolerance * static_cast<double>(its.requests))
-    return Verdict::kUnfit;
+  if (its.exceed(settings_.miss_tolerance)) return Verdict::kUnfit;
   return ended_ == iterations_ ? Verdict::kOver : Verdict::kGoOn;
 }
 

@@ -3,9 +3,9 @@
 //
 // A job may not: its command is the same, but its data or its code is not. Then its plans are left early,
 // within a few hundred requests or at the first mark, and it is recorded as if they had not been there.
-// Improvised requests are off the plan here: what a beginning allocates lasts. Displaced ones are not, which
-// came in the plan's order and found their place in use: another thread freed a tensor later than in the run
-// before, and one large tensor may displace hundreds of small ones.
+// Improvised requests are off the plan here: what a beginning allocates lasts. Displaced ones, which found
+// their place in use, are not where all but a few came in the plan's order: another thread freed a tensor
+// later than in the run before, and one large tensor may displace hundreds of small ones.
 //
 // Thread safety: is_on() from any thread; on_request() from any thread while it is on; the rest is the
 // conductor's.
@@ -51,6 +51,8 @@ class OpeningPhase {
     std::uint64_t requests = 0;
     std::uint64_t off_plan = 0;   ///< of these
     std::uint64_t displaced = 0;  ///< of these
+    /// More than `share` of the requests do not follow the plan.
+    [[nodiscard]] bool exceed(double share) const;
   };
   [[nodiscard]] Counts count() const;
   [[nodiscard]] Counts count_since() const;
