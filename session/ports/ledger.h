@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/support/extremes.h"
 #include "core/units.h"
 
 namespace stowage::session {
@@ -130,15 +131,10 @@ class Ledger {
       return;
     if (limited() && held_.load() <= limit_.load() && unmet_.exchange(false)) peak_held_.store(held_.load());
   }
-  static void raise(std::atomic<std::uint64_t>& peak, std::uint64_t to) noexcept {
-    std::uint64_t seen = peak.load(std::memory_order_relaxed);
-    while (seen < to && !peak.compare_exchange_weak(seen, to, std::memory_order_relaxed)) {
-    }
-  }
   void note_peaks(std::uint64_t held) noexcept {
     const std::uint64_t arena = arena_.load(std::memory_order_relaxed);
-    raise(peak_held_, held);
-    raise(peak_upstream_, std::max(held, arena) - arena);
+    raise_to(peak_held_, held);
+    raise_to(peak_upstream_, std::max(held, arena) - arena);
   }
 
   std::atomic<std::uint64_t> held_{0};

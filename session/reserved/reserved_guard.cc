@@ -5,6 +5,7 @@
 
 #include "allocator/arena/backend.h"
 #include "allocator/model/caching_replay.h"
+#include "core/support/extremes.h"
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
 
@@ -25,12 +26,6 @@ constexpr double kLeastHoles = 0.25;
 constexpr Bytes kOnlineSlack{std::uint64_t{8} << 20};  // two pages for small requests and two for large ones
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
-void raise(std::atomic<std::uint64_t>& highest, std::uint64_t value) {
-  std::uint64_t before = highest.load(std::memory_order_relaxed);
-  while (before < value && !highest.compare_exchange_weak(before, value)) {
-  }
-}
-
 // Bytes that the last iteration passed on and that its plan has places for.
 Bytes handed_on(const JointPlan& plans) {
   Bytes sum{0};
@@ -47,9 +42,9 @@ Bytes handed_on(const JointPlan& plans) {
 void ReservedGuard::note_reserved(Bytes upstream_reserved) {
   if (!arena_.exists()) return;
   const std::uint64_t sum = held(upstream_reserved).value();
-  raise(reserved_after_, sum);
-  raise(reserved_in_iteration_, sum);
-  raise(upstream_in_iteration_, upstream_reserved.value());
+  raise_to(reserved_after_, sum);
+  raise_to(reserved_in_iteration_, sum);
+  raise_to(upstream_in_iteration_, upstream_reserved.value());
 }
 
 void ReservedGuard::reset_peak() {

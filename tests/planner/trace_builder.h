@@ -39,6 +39,13 @@ class TraceBuilder {
     return trace_;
   }
 
+  /// The trace as it is recorded: what is steady is not known.
+  [[nodiscard]] Trace take_unsteady() {
+    Trace trace = take(Tick(0), Tick(1), now());
+    trace.steady.reset();
+    return trace;
+  }
+
  private:
   Tick next() { return Tick(tick_++); }
 

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/support/extremes.h"
+
 namespace stowage::planner::placement {
 namespace {
 
@@ -58,12 +60,6 @@ class Standings {
 // its end.
 std::atomic<std::uint32_t> begun{0};
 
-void lower_to(Race& race, std::uint32_t rank) {
-  std::uint32_t seen = race.load();
-  while (rank < seen && !race.compare_exchange_weak(seen, rank)) {
-  }
-}
-
 }  // namespace
 
 void for_each_rank(std::uint32_t count, int threads, const std::function<void(std::uint32_t)>& body) {
@@ -105,7 +101,8 @@ std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std
     WorkMeter meter(own, rank < privileged.unlimited ? kNoHeight : share, race, rank);
     Draft draft;
     if (!members[rank].run(meter, draft)) draft.offsets.clear();
-    if (!draft.offsets.empty() && draft.height <= instance.low_enough()) lower_to(race, rank);
+    if (!draft.offsets.empty() && draft.height <= instance.low_enough())
+      lower_to(race, rank, std::memory_order_seq_cst);
     standings.enter(rank, meter.used(), std::move(draft));
   });
   return standings.result(instance.low_enough());

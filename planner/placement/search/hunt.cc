@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/support/extremes.h"
 #include "planner/placement/instance/portfolio.h"
 
 namespace stowage::planner::placement::search {
@@ -14,12 +15,6 @@ SearchOptions member_options(const SearchOptions& base, std::uint32_t member, st
   options.first_restart = base.first_restart + member * base.restart_stride;
   options.restart_stride = base.restart_stride * members;
   return options;
-}
-
-void lower_to(Race& race, std::uint32_t rank) {
-  std::uint32_t seen = race.load();
-  while (rank < seen && !race.compare_exchange_weak(seen, rank)) {
-  }
 }
 
 }  // namespace
@@ -76,7 +71,7 @@ Outcome Hunt::round(std::uint64_t share, const Limits& limits, std::uint64_t& wo
       member.done = true;
       outcomes[rank] = Outcome::kOut;
     }
-    if (outcomes[rank] != Outcome::kOut) lower_to(race, rank);
+    if (outcomes[rank] != Outcome::kOut) lower_to(race, rank, std::memory_order_seq_cst);
   });
   for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
     work += used[rank];

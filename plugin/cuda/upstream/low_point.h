@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/support/extremes.h"
+
 namespace stowage::plugin {
 
 class LowPoint {
@@ -23,9 +25,7 @@ class LowPoint {
   void note(std::int64_t delta) noexcept {
     const std::int64_t in_use = in_use_.fetch_add(delta, std::memory_order_relaxed) + delta;
     if (delta >= 0) return;
-    std::int64_t lowest = lowest_.load(std::memory_order_relaxed);
-    while (in_use < lowest && !lowest_.compare_exchange_weak(lowest, in_use, std::memory_order_relaxed)) {
-    }
+    lower_to(lowest_, in_use);
   }
 
   /// A mark: an iteration ended. `wanted`: report the low point of the next one.

@@ -155,15 +155,13 @@ Trace trace_of(const std::vector<Step>& steps) {
         break;
     }
   }
-  Trace trace = builder.take(Tick(0), Tick(1), builder.now());
-  trace.steady.reset();
-  return trace;
+  return builder.take_unsteady();
 }
 
-JointOptions patient() {
+JointOptions patient(std::uint64_t work_limit) {
   JointOptions options;
   options.time_limit_s = 60;
-  options.work_limit = 20'000'000;
+  options.work_limit = work_limit;
   options.good_enough = 0.001;
   return options;
 }

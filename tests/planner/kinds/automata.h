@@ -34,7 +34,7 @@ struct AutomatonOptions {
 [[nodiscard]] Trace trace_of(const std::vector<Step>& steps);
 
 /// So that what is planned depends on work alone.
-[[nodiscard]] JointOptions patient();
+[[nodiscard]] JointOptions patient(std::uint64_t work_limit = 20'000'000);
 
 /// All kinds of iterations that the trace shows.
 [[nodiscard]] Kinds kinds_of(const Trace& trace);

@@ -34,9 +34,7 @@ Trace alternating(int rounds, bool begins_with_mark = true) {
     job.free(first);
     job.mark();
   }
-  Trace trace = job.take(Tick(0), Tick(1), job.now());
-  trace.steady.reset();
-  return trace;
+  return job.take_unsteady();
 }
 
 TEST(KindBook, LearnsKindsAndWhatTheyLeaveToEachOther) {
@@ -126,9 +124,7 @@ Trace with_first_parts(bool evaluates) {
     gradient = job.alloc(4096);
     job.mark();
   }
-  Trace trace = job.take(Tick(0), Tick(1), job.now());
-  trace.steady.reset();
-  return trace;
+  return job.take_unsteady();
 }
 
 TEST(KindBook, AnIterationThatWasBegunAgainIsNoKind) {

@@ -99,8 +99,7 @@ class Transformer {
 };
 
 TEST(LargeFirst, ManySmallBuffersBetweenTheLayersKeepNoPlanFromItsBound) {
-  JointOptions options = patient();
-  options.work_limit = 100'000'000;
+  JointOptions options = patient(100'000'000);
   const Kinds kinds = kinds_of(Transformer().train(8));
   Result<JointPlan> made = make_plans(kinds, options);
   ASSERT_TRUE(made.ok());

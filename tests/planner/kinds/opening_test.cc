@@ -22,9 +22,7 @@ Trace training(int iterations) {
     if (i == 1) job.alloc(8192);
     job.mark();
   }
-  Trace trace = job.take(Tick(0), Tick(1), job.now());
-  trace.steady.reset();
-  return trace;
+  return job.take_unsteady();
 }
 
 std::vector<std::uint64_t> fingerprints_of(const Trace& trace) {
@@ -75,9 +73,7 @@ Trace adversaries(int iterations) {
     if (i == 3) job.alloc(16384);
     job.mark();
   }
-  Trace trace = job.take(Tick(0), Tick(1), job.now());
-  trace.steady.reset();
-  return trace;
+  return job.take_unsteady();
 }
 
 TEST_F(OpeningTest, WhatRepeatsMayComeBetweenItsOwnIterations) {

@@ -10,14 +10,6 @@
 namespace stowage::planner {
 namespace {
 
-JointOptions modest() {
-  JointOptions options;
-  options.time_limit_s = 60;
-  options.work_limit = 2'000'000;
-  options.good_enough = 0.001;
-  return options;
-}
-
 struct ReceivedPlans : testing::Test {
   Result<JointPlan> accept(std::vector<Plan> plans) const {
     return accept_plans(kinds, options.device, options.in_use, options.tenants, options.claimed,
@@ -32,7 +24,7 @@ struct ReceivedPlans : testing::Test {
     return {first, second};
   }
   Kinds kinds = kinds_of(trace_of(run_automaton(5)));
-  JointOptions options = modest();
+  JointOptions options = patient(2'000'000);
   JointPlan made = *make_plans(kinds, options);
 };
 
