@@ -34,10 +34,9 @@ class JointPlanner {
   Result<JointPlan> run() {
     bound_ = placement::lower_bound(problem_of(std::vector<bool>(count_, true)).problem);
     if (Status status = keep_in_use(); !status) return status.error();
-    // One after the other may fail: what two kinds leave alive may meet in a third one alone.
-    if (!is_enough())
-      take(place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false)));
+    if (!is_enough()) place_one_by_one(/*quick=*/true);
     if (!is_enough()) place_large_first();
+    if (!is_enough()) place_one_by_one(/*quick=*/false);
     if (!is_enough() && count_ > 1) take(place_at_once());
     if (placer_.stopped()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
     if (!best_) return *failed_;
@@ -62,6 +61,13 @@ class JointPlanner {
     } else if (!best_ || made->height < best_->height) {
       best_ = *std::move(made);
     }
+  }
+
+  /// May fail: what two kinds leave alive may meet in a third one alone. `quick`: fails where that takes
+  /// long.
+  void place_one_by_one(bool quick) {
+    is_quick_ = quick;
+    take(place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false)));
   }
 
   /// The plans in use stay as they are, if they can.
@@ -142,6 +148,7 @@ class JointPlanner {
     const JointProblem part = problem_of(members);
     Result<Solution> free = placer_.solve(part.problem, kQuick, enough());
     if (free && !will_do(free->height)) {
+      if (is_quick_) return begin_with_large(part, made);
       free = options_.tolerable > bound_ ? placer_.solve(part.problem, kFirstKind, enough())
                                          : placer_.solve_near(part.problem, bound_, kFirstKind);
     }
@@ -149,6 +156,15 @@ class JointPlanner {
     put_in(part, *free, made);
     return {};
   }
+
+  Status begin_with_large(const JointProblem& part, Arrangement& made) {
+    const std::optional<Solution> free = solve_large_first(part.problem);
+    if (!free || !will_do(free->height)) return takes_long();
+    put_in(part, *free, made);
+    return {};
+  }
+
+  static Error takes_long() { return Error{ErrorCode::kUnplannable, "no placement was found quickly"}; }
 
   /// Places `fresh`, which has no place yet, around the other members.
   Status complete(const std::vector<bool>& members, Arrangement& made, std::uint32_t fresh) {
@@ -162,6 +178,7 @@ class JointPlanner {
       put_in(part, *best, made);
       return {};
     }
+    if (is_quick_) return takes_long();
     raise_bound();
     const Bytes target = std::max(enough(), made.height);
     best = placer_.solve(wished, kFurtherKind, target);
@@ -175,16 +192,22 @@ class JointPlanner {
     return {};
   }
 
-  void place_large_first() {
-    JointProblem whole = problem_of(std::vector<bool>(count_, true));
-    const std::optional<LargePart> large = large_part(whole.problem, bound_);
-    if (!large) return;
+  /// Nothing where no size parts `whole`, or either part has no placement.
+  [[nodiscard]] std::optional<Solution> solve_large_first(Problem whole) const {
+    const std::optional<LargePart> large = large_part(whole, bound_);
+    if (!large) return std::nullopt;
     const Bytes room = enough() - std::min(enough(), large->bound_of_rest);
     const Result<Solution> first = placer_.solve(large->problem, kLargeFirst, std::max(large->bound, room));
-    if (!first) return;
+    if (!first) return std::nullopt;
     for (std::size_t i = 0; i < large->items.size(); ++i)
-      whole.problem.items[large->items[i]].fixed = first->offsets[i];
-    const Result<Solution> all = placer_.solve(whole.problem, kSmallAfter, enough());
+      whole.items[large->items[i]].fixed = first->offsets[i];
+    Result<Solution> all = placer_.solve(std::move(whole), kSmallAfter, enough());
+    return all.ok() ? std::optional(*std::move(all)) : std::nullopt;
+  }
+
+  void place_large_first() {
+    const JointProblem whole = problem_of(std::vector<bool>(count_, true));
+    const std::optional<Solution> all = solve_large_first(whole.problem);
     if (!all || (best_ && all->height >= best_->height)) return;
     best_ = Arrangement{nothing_placed(kinds_), Bytes(0), "large-first"};
     put_in(whole, *all, *best_);
@@ -212,6 +235,7 @@ class JointPlanner {
   const std::size_t count_;
   Bytes bound_{0};
   bool is_raised_ = false;  ///< bound_ is the better one
+  bool is_quick_ = false;   ///< what takes long fails
   std::optional<Arrangement> best_;
   std::optional<Error> failed_;  ///< why one of the ways came to nothing
 };
