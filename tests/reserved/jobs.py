@@ -6,6 +6,7 @@ and parameters, and Stowage's report where it is on. Only what a user would writ
 import hashlib
 import json
 import os
+import random
 import sys
 
 import torch
@@ -68,6 +69,28 @@ class Evaluated:
         if number % 3 == 2:
             with torch.no_grad():
                 loss = loss + self.model(torch.randn(8 * self.batch, self.width, device=self.device)).mean()
+        return loss.detach()
+
+
+class Varying:
+    """Training with an evaluation after every third step, over as many batches as there are, each of any length."""
+
+    def __init__(self, device, batch=512, width=1024):
+        self.device, self.batch, self.width = device, batch, width
+        self.model = mlp(width, 6, 64).to(device)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-4)
+        self.models, self.lengths = (self.model,), random.Random(0)
+
+    def step(self, number):
+        loss = self.model(torch.randn(self.batch, self.width, device=self.device)).square().mean()
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if number % 3 == 2:
+            with torch.no_grad():
+                for _ in range(self.lengths.randint(1, 5)):
+                    length = self.lengths.randint(1, 2 * self.batch)
+                    loss = loss + self.model(torch.randn(length, self.width, device=self.device)).mean()
         return loss.detach()
 
 
@@ -145,10 +168,10 @@ class Kept:
         return loss.detach()
 
 
-JOBS = {"gan": Gan, "evaluated": Evaluated, "accumulated": Accumulated, "convnext": ConvNext, "kept": Kept}
-LARGE = {"gan": (4096, 2048), "evaluated": (4096, 2048), "accumulated": (4096, 2048), "convnext": (64, 64),
-         "kept": (8192, 2048)}
-SMALL = {"gan": (256, 256), "evaluated": (128, 256), "accumulated": (128, 256), "convnext": (2, 32), "kept": (512, 256)}
+JOBS = {"gan": Gan, "evaluated": Evaluated, "varying": Varying, "accumulated": Accumulated, "convnext": ConvNext,
+        "kept": Kept}
+LARGE = dict.fromkeys(JOBS, (4096, 2048)) | {"convnext": (64, 64), "kept": (8192, 2048)}
+SMALL = dict.fromkeys(JOBS, (128, 256)) | {"gan": (256, 256), "convnext": (2, 32), "kept": (512, 256)}
 
 
 def digest(job, losses):

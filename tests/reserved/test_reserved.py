@@ -36,3 +36,10 @@ def test_a_tensor_kept_in_the_old_arena_does_not_end_planning():
     planned = runs.run("kept", "stowage", size="small", iterations=120)
     assert planned.report["state"] == "planned", planned.report
     assert planned.report["last_iteration_misses"] <= 5, planned.report  # the losses that it keeps lie in places of others
+
+
+def test_evaluations_of_any_length_leave_training_on_its_plan():
+    planned = runs.run("varying", "stowage", size="small", iterations=120)
+    assert planned.report["state"] == "planned", planned.report
+    missed = sum(planned.report["misses"].values())
+    assert missed <= 0.02 * (planned.report["hits"] + planned.report["improvised"] + missed), planned.report
