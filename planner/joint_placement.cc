@@ -26,6 +26,8 @@ constexpr double kLargeFirst = 0.4;
 constexpr double kSmallAfter = 0.1;
 constexpr double kAtOnce = 0.3;
 
+enum class Effort { kLittle, kFull };  // kLittle: what takes long fails
+
 class JointPlanner {
  public:
   JointPlanner(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop)
@@ -34,9 +36,9 @@ class JointPlanner {
   Result<JointPlan> run() {
     bound_ = placement::lower_bound(problem_of(std::vector<bool>(count_, true)).problem);
     if (Status status = keep_in_use(); !status) return status.error();
-    if (!is_enough()) place_one_by_one(/*quick=*/true);
+    if (!is_enough()) take(place_one_by_one(Effort::kLittle));
     if (!is_enough()) place_large_first();
-    if (!is_enough()) place_one_by_one(/*quick=*/false);
+    if (!is_enough()) take(place_one_by_one(Effort::kFull));
     if (!is_enough() && count_ > 1) take(place_at_once());
     if (placer_.stopped()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
     if (!best_) return *failed_;
@@ -63,11 +65,9 @@ class JointPlanner {
     }
   }
 
-  /// May fail: what two kinds leave alive may meet in a third one alone. `quick`: fails where that takes
-  /// long.
-  void place_one_by_one(bool quick) {
-    is_quick_ = quick;
-    take(place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false)));
+  /// May fail: what two kinds leave alive may meet in a third one alone.
+  Result<Arrangement> place_one_by_one(Effort effort) {
+    return place_after({nothing_placed(kinds_), Bytes(0), {}}, std::vector<bool>(count_, false), effort);
   }
 
   /// The plans in use stay as they are, if they can.
@@ -75,7 +75,7 @@ class JointPlanner {
     Arrangement kept{nothing_placed(kinds_), Bytes(0), "kept"};
     std::vector<bool> members = take_over(options_.in_use, kinds_, kept.places);
     if (std::count(members.begin(), members.end(), true) == 0) return {};
-    Result<Arrangement> made = place_after(std::move(kept), std::move(members));
+    Result<Arrangement> made = place_after(std::move(kept), std::move(members), Effort::kFull);
     if (made.ok()) {
       take(std::move(made));
       return {};
@@ -98,7 +98,7 @@ class JointPlanner {
   }
 
   /// The kinds that are no `members` yet, one by one, around those that are.
-  Result<Arrangement> place_after(Arrangement made, std::vector<bool> members) {
+  Result<Arrangement> place_after(Arrangement made, std::vector<bool> members, Effort effort) {
     if (std::count(members.begin(), members.end(), true) != 0) {
       if (Status mended = mend(members, made); !mended) return mended.error();
     }
@@ -107,8 +107,8 @@ class JointPlanner {
       const bool first = std::count(members.begin(), members.end(), true) == 0;
       members[kind] = true;
       if (const std::optional<std::uint32_t> twin = twin_of(kinds_, kind)) members[*twin] = true;
-      if (Status placed = first ? begin_with(members, made) : complete(members, made, kind); !placed)
-        return placed.error();
+      Status placed = first ? begin_with(members, made, effort) : complete(members, made, kind, effort);
+      if (!placed) return placed.error();
     }
     return made;
   }
@@ -144,11 +144,11 @@ class JointPlanner {
   }
 
   /// Nothing has a place yet.
-  Status begin_with(const std::vector<bool>& members, Arrangement& made) {
+  Status begin_with(const std::vector<bool>& members, Arrangement& made, Effort effort) {
     const JointProblem part = problem_of(members);
     Result<Solution> free = placer_.solve(part.problem, kQuick, enough());
     if (free && !will_do(free->height)) {
-      if (is_quick_) return begin_with_large(part, made);
+      if (effort == Effort::kLittle) return begin_with_large(members, part, made);
       free = options_.tolerable > bound_ ? placer_.solve(part.problem, kFirstKind, enough())
                                          : placer_.solve_near(part.problem, bound_, kFirstKind);
     }
@@ -157,7 +157,9 @@ class JointPlanner {
     return {};
   }
 
-  Status begin_with_large(const JointProblem& part, Arrangement& made) {
+  /// All kinds at once are place_large_first()'s.
+  Status begin_with_large(const std::vector<bool>& members, const JointProblem& part, Arrangement& made) {
+    if (std::count(members.begin(), members.end(), false) == 0) return takes_long();
     const std::optional<Solution> free = solve_large_first(part.problem);
     if (!free || !will_do(free->height)) return takes_long();
     put_in(part, *free, made);
@@ -167,7 +169,7 @@ class JointPlanner {
   static Error takes_long() { return Error{ErrorCode::kUnplannable, "no placement was found quickly"}; }
 
   /// Places `fresh`, which has no place yet, around the other members.
-  Status complete(const std::vector<bool>& members, Arrangement& made, std::uint32_t fresh) {
+  Status complete(const std::vector<bool>& members, Arrangement& made, std::uint32_t fresh, Effort effort) {
     JointProblem part = problem_of(members);
     for (std::size_t i = 0; i < part.slots.size(); ++i)
       part.problem.items[i].fixed = slot_in(made.places, part.slots[i]);
@@ -178,7 +180,7 @@ class JointPlanner {
       put_in(part, *best, made);
       return {};
     }
-    if (is_quick_) return takes_long();
+    if (effort == Effort::kLittle) return takes_long();
     raise_bound();
     const Bytes target = std::max(enough(), made.height);
     best = placer_.solve(wished, kFurtherKind, target);
@@ -235,7 +237,6 @@ class JointPlanner {
   const std::size_t count_;
   Bytes bound_{0};
   bool is_raised_ = false;  ///< bound_ is the better one
-  bool is_quick_ = false;   ///< what takes long fails
   std::optional<Arrangement> best_;
   std::optional<Error> failed_;  ///< why one of the ways came to nothing
 };

@@ -68,30 +68,21 @@ class Evaluated:
         self.optimizer.zero_grad()
         if number % 3 == 2:
             with torch.no_grad():
-                loss = loss + self.model(torch.randn(8 * self.batch, self.width, device=self.device)).mean()
-        return loss.detach()
-
-
-class Varying:
-    """Training with an evaluation after every third step, over as many batches as there are, each of any length."""
-
-    def __init__(self, device, batch=512, width=1024):
-        self.device, self.batch, self.width = device, batch, width
-        self.model = mlp(width, 6, 64).to(device)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), 1e-4)
-        self.models, self.lengths = (self.model,), random.Random(0)
-
-    def step(self, number):
-        loss = self.model(torch.randn(self.batch, self.width, device=self.device)).square().mean()
-        loss.backward()
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        if number % 3 == 2:
-            with torch.no_grad():
-                for _ in range(self.lengths.randint(1, 5)):
-                    length = self.lengths.randint(1, 2 * self.batch)
+                for length in self.lengths():
                     loss = loss + self.model(torch.randn(length, self.width, device=self.device)).mean()
         return loss.detach()
+
+    def lengths(self):
+        return [8 * self.batch]
+
+
+class Varying(Evaluated):
+    """Training with an evaluation after every third step, over as many batches as there are, each of any length."""
+
+    choices = random.Random(0)
+
+    def lengths(self):
+        return [self.choices.randint(1, 2 * self.batch) for _ in range(self.choices.randint(1, 5))]
 
 
 class Accumulated:
