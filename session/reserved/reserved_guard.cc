@@ -69,7 +69,9 @@ void ReservedGuard::note_modelled(const Trace& trace) {
 
 void ReservedGuard::begin(bool online) {
   tight_.store(online);
+  had_plan_ |= !online;
   holes_.store(online ? std::max(modelled_holes_, kLeastHoles) : 0);
+  recorded_live_.store(had_plan_ ? facts_.all().peak_live_before.value() : 0);
   lasting_first_.reset();
   lasting_more_.store(0, std::memory_order_relaxed);
   beside_ = Bytes(0);
@@ -93,10 +95,12 @@ void ReservedGuard::note_lasting(Bytes outside, Bytes reserved) {
   lasting_more_.store((kept + pages).value(), std::memory_order_relaxed);
 }
 
-// Iterations that never repeat may hold more and more: nobody has recorded how much without the arena.
+// Iterations that never repeat may hold more and more: nobody has recorded how much without the arena. A job
+// that had a plan was recorded in iterations that repeat: only what it holds beyond them has holes on top.
 Bytes ReservedGuard::with_holes(Bytes live) const {
-  return Bytes(static_cast<std::uint64_t>(static_cast<double>(live.value()) *
-                                          (1 + holes_.load(std::memory_order_relaxed))));
+  const Bytes known(std::min(live.value(), recorded_live_.load(std::memory_order_relaxed)));
+  return live + Bytes(static_cast<std::uint64_t>(static_cast<double>((live - known).value()) *
+                                                 holes_.load(std::memory_order_relaxed)));
 }
 
 std::optional<Bytes> ReservedGuard::most() {

@@ -112,14 +112,16 @@ class ReservedGuard {
   std::atomic<std::uint64_t> last_most_{0};
   std::atomic<std::uint64_t> lasting_more_{0};  ///< bytes outside the arena beyond `lasting_first_`
   std::atomic<bool> from_cache_{false};
-  std::atomic<bool> tight_{false};          ///< nothing on top: leftovers of a switch to online serving
-  std::atomic<double> holes_{0};            ///< what online serving may reserve beyond what lives, as a share
-  double modelled_holes_ = 0;               ///< the same for expandable segments, in the recording
+  std::atomic<bool> tight_{false};  ///< nothing on top: leftovers of a switch to online serving
+  std::atomic<double> holes_{0};    ///< what online serving may reserve beyond what lives, as a share
+  std::atomic<std::uint64_t> recorded_live_{0};  ///< bytes, where there was a plan: they have no holes
+  double modelled_holes_ = 0;                    ///< the same for expandable segments, in the recording
   std::optional<Bytes> lasting_first_;      ///< least that lived outside the arena when an iteration ended
   Bytes reserved_first_{0};                 ///< least that upstream reserved for it
   std::uint64_t settled_iterations_ = 0;    ///< since plans were added or left
   std::uint64_t oversized_iterations_ = 0;  ///< of these, those that reserved more than the job needs
   bool left_once_ = false;                  ///< a plan was left for that
+  bool had_plan_ = false;
   Excess excess_;
 };
 

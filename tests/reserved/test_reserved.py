@@ -23,6 +23,11 @@ def test_reserved_memory_is_at_most_that_of_the_same_settings(job):
         assert reason in planned.errors and ("enough without one" in reason or "left its plan" in reason)
 
 
+def test_a_job_that_plans_do_not_fit_is_not_served_online_at_a_price():
+    expandable, planned = (runs.run("gan", setting, iterations=90) for setting in ("expandable", "stowage"))
+    assert planned.reserved <= 1.01 * expandable.reserved, planned.report
+
+
 @pytest.mark.parametrize("job", sorted(JOBS))
 def test_losses_and_parameters_are_the_same_bits_on_the_cpu(job):
     plain, planned = (runs.run(job, setting, "cpu", iterations=45) for setting in ("native", "stowage"))
