@@ -136,7 +136,7 @@ TEST_F(SessionThreads, AreServedWithoutAPlan) {
   port.caches = true;
   start();
   const auto vary = [&] {
-    for (int i = 0; i < 8; ++i) mine->make(mine->any_size(kBlock, 10'000));
+    for (int i = 0; i < 8; ++i) mine->make(mine->any_size(kBlock, 40'000));
     while (mine->size() > 0) mine->drop(mine->random() % mine->size());
     session->on_mark(MarkSource::kOptimizer);
   };
