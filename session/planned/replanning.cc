@@ -123,6 +123,7 @@ bool Replanning::ask(Bytes reserved) {
   const auto wanted = [this](std::uint64_t fingerprint) { return learner_.wants(fingerprint); };
   Status asked = plans_.learn(trace, wanted);
   std::vector<planner::Tenant> stay = budget_.on() ? std::vector<planner::Tenant>() : tenants();
+  allowance_.end();
   if (asked) asked = plans_.make_anew(stay, arena_.allocator().stream_ranges(), tolerable(stay, reserved));
   if (!asked) {
     note(1, "the plans stay as they are: " + asked.error().message);
@@ -142,6 +143,7 @@ bool Replanning::take(Bytes reserved, std::chrono::milliseconds wait) {
   if ((!is_making() && !lower) || arena_.settles() || !port_.may_wait()) return false;
   std::optional<Result<JointPlan>> made = plans_.poll(wait);
   if (!made) return false;
+  allowance_.end();
   if (!made->ok()) {
     note(1, "the plans stay as they are: " + made->error().message);
     return false;
