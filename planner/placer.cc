@@ -35,13 +35,15 @@ Placer::Placer(const PlanOptions& options, const std::stop_token& stop)
       stop_(stop),
       begun_(Clock::now()),
       deadline_(begun_ + std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double>(options.time_limit_s))) {}
+                             std::chrono::duration<double>(options.time_limit_s))),
+      work_(options.total_work) {}
 
 Result<Solution> Placer::solve(Problem problem, double share, std::optional<Bytes> capacity) const {
   if (capacity) problem.capacity = capacity;
   placement::PlaceOptions place;
   place.work_limit = limits(share).work_limit;
   place.time_limit_s = std::max(std::chrono::duration<double>(deadline_ - Clock::now()).count(), 1e-9);
+  place.shared_work = &work_;
   place.threads = options_.threads;
   place.stop = stop_;
   place.techniques.explain = false;
@@ -53,6 +55,7 @@ placement::Limits Placer::limits(double share) const {
   const double work = share * static_cast<double>(options_.work_limit);
   limits.work_limit = std::max<std::uint64_t>(static_cast<std::uint64_t>(work), 1);
   limits.deadline = deadline_;
+  limits.shared = &work_;
   limits.stop = stop_;
   return limits;
 }

@@ -38,6 +38,7 @@ class Placer {
   const std::stop_token& stop_;
   std::chrono::steady_clock::time_point begun_;
   std::chrono::steady_clock::time_point deadline_;
+  mutable placement::SharedWork work_;
 };
 
 }  // namespace stowage::planner

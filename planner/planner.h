@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <stop_token>
 
 #include "core/plan.h"
@@ -18,6 +19,8 @@ struct PlanOptions {
   /// Upper limit of work over all techniques, in steps: one placed buffer looked at while another one's place
   /// is sought, about 1 ns each. The first technique is never cut short by it, so there is always a plan.
   std::uint64_t work_limit = 400'000'000;
+  /// As `time_limit_s`, in steps over all placements that a plan takes: the same on a busy machine.
+  std::uint64_t total_work = std::numeric_limits<std::uint64_t>::max();
   /// Seconds after which the best plan so far is returned even if work is left. A safety net: at the default
   /// work limit it does not fire on machines of today.
   double time_limit_s = 2.0;

@@ -38,6 +38,7 @@ Limits limits_of(const PlaceOptions& options) {
   limits.work_limit = options.work_limit;
   limits.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                        std::chrono::duration<double>(options.time_limit_s));
+  limits.shared = options.shared_work;
   limits.stop = options.stop;
   limits.on_look = options.on_look;
   return limits;

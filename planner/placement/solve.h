@@ -25,6 +25,7 @@ struct PlaceOptions {
   std::uint64_t work_limit = 20'000'000'000;  ///< steps over all techniques, about 1 ns each
   double time_limit_s = 1e6;                  ///< seconds; at most 1e6. The first placement may take longer
   std::uint64_t seed = 1;                     ///< of all random choices
+  SharedWork* shared_work = nullptr;          ///< also ends it, as the time limit does; null: none
   int threads = 0;                            ///< at once, the caller's included; 0: as TBB thinks right
   Techniques techniques;
   search::SearchOptions search;  ///< of exact search; its seed and direction vary from these on

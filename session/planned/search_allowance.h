@@ -1,5 +1,6 @@
-// How long searches for lower plans may take: all together a share of the time that the job has run, so that a
-// short job does not spend much of its CPU time on what they may save; and each no longer than a full search.
+// How long searches for lower plans may take: all together a share of the time that the job has run, so that
+// a short job does not spend much of its CPU time on what they may save; and each no longer than a full
+// search.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -14,15 +15,15 @@ class SearchAllowance {
  public:
   static constexpr double kShare = 1.0 / 100;  ///< of the job's time, for all searches so far
   static constexpr double kMuch = 0.01;        ///< to save
-  static constexpr double kShareForMuch = 1.0 / 16;
+  static constexpr double kShareForMuch = 1.0 / 4;
   static constexpr double kLeastSeconds = 0.03;  ///< shorter ones find little
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
   /// The job's time begins now. No search takes more than `most_s` seconds, which must outlive it.
   explicit SearchAllowance(const double& most_s, Clock now = std::chrono::steady_clock::now);
 
-  /// Seconds for a search that may save `worth`, as a share of the plans' height, and begins now; nullopt: not
-  /// yet. Where all that can be saved is little, only a search of full length is worth it.
+  /// Seconds for a search that may save `worth`, as a share of the plans' height, and begins now; nullopt:
+  /// not yet. Where all that can be saved is little, only a search of full length is worth it.
   std::optional<double> grant(double worth);
   /// The search, if there is one, is over or was cancelled.
   void end();

@@ -7,6 +7,8 @@
 namespace stowage::session {
 namespace {
 
+constexpr double kStepsPerSecond = 2e8;  // of placement, on machines of today
+
 /// The fingerprints of a steady window's iterations, and of those that the trace has twice.
 std::vector<std::uint64_t> repeated_in(const Trace& trace) {
   std::map<std::uint64_t, int> times;
@@ -97,7 +99,7 @@ void PlanBook::make_lower(std::vector<planner::Tenant> tenants, std::vector<Stre
                           double good_enough, double seconds) {
   if (!source_) return;
   planner::JointOptions options = options_for(good_enough, std::move(tenants), std::move(claimed));
-  options.time_limit_s = seconds;
+  options.total_work = static_cast<std::uint64_t>(seconds * kStepsPerSecond);
   static_cast<void>(submit(std::move(options), Making::kLower));
 }
 

@@ -60,7 +60,8 @@ class PlanBook {
   Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {},
                    Bytes tolerable = Bytes(0));
   /// Asks for lower ones than those in use, the first that are within `good_enough` of the bound (as a share
-  /// of it), else the lowest that are found in `seconds`; does nothing if no thread can be started.
+  /// of it), else the lowest that are found with the work of some `seconds` on a quiet machine; does nothing
+  /// if no thread can be started.
   void make_lower(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed, double good_enough,
                   double seconds);
   [[nodiscard]] bool makes_anew() const { return making_ == Making::kAnew; }

@@ -175,6 +175,13 @@ TEST(MakePlan, AnExhaustedWorkLimitStillGivesAPlan) {
   EXPECT_GE(plan.height, plan.lower_bound);
 }
 
+TEST(MakePlan, AnExhaustedTotalOfWorkStillGivesAPlan) {
+  PlanOptions options;
+  options.total_work = 1;
+  const Plan plan = planned(training_trace(random_job(3000, 1)), options);
+  EXPECT_GE(plan.height, plan.lower_bound);
+}
+
 TEST(MakePlan, AnExhaustedTimeLimitStillGivesAPlan) {
   PlanOptions options;
   options.time_limit_s = 1e-9;

@@ -95,6 +95,7 @@ std::optional<PortfolioResult> run_portfolio(const Instance& instance, const std
   Standings standings(members.size());
   Limits patient = limits;
   patient.deadline = std::chrono::steady_clock::time_point::max();
+  patient.shared = nullptr;
   for_each_rank(static_cast<std::uint32_t>(members.size()), threads, [&](std::uint32_t rank) {
     const Limits& own = rank < privileged.patient ? patient : limits;
     if (race.load(std::memory_order_relaxed) < rank || own.over()) return;

@@ -13,11 +13,27 @@
 
 namespace stowage::planner::placement {
 
-/// What ends a solve early. Only `work_limit` keeps the result reproducible; the other two are for
+/// Steps that several solves may take together. They count where they look at their limits, so what is taken
+/// between two looks comes on top. Thread safety: any thread.
+class SharedWork {
+ public:
+  explicit SharedWork(std::uint64_t most) : most_(most) {}
+  /// False once all are taken.
+  bool take(std::uint64_t steps) {
+    return taken_.fetch_add(steps, std::memory_order_relaxed) + steps < most_;
+  }
+
+ private:
+  const std::uint64_t most_;
+  std::atomic<std::uint64_t> taken_{0};
+};
+
+/// What ends a solve early. Only `work_limit` keeps the result reproducible; the others are for
 /// emergencies.
 struct Limits {
   std::uint64_t work_limit = 400'000'000;  ///< placed items looked at; about 1 ns each
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  SharedWork* shared = nullptr;  ///< with other solves, as a deadline is; null: none
   std::stop_token stop;
   /// Called at each look at the stop token, from any thread, with the work counted since the last one by the
   /// member that looks, so that tests and benchmarks can see how far apart looks are. May be empty.
@@ -28,8 +44,9 @@ struct Limits {
     return stop.stop_requested();
   }
   [[nodiscard]] bool over(std::uint64_t work = 0) const {
-    return stopped(work) || (deadline != std::chrono::steady_clock::time_point::max() &&
-                             std::chrono::steady_clock::now() >= deadline);
+    return stopped(work) || (shared != nullptr && !shared->take(work)) ||
+           (deadline != std::chrono::steady_clock::time_point::max() &&
+            std::chrono::steady_clock::now() >= deadline);
   }
 };
 

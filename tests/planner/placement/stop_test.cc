@@ -94,6 +94,30 @@ TEST(Stop, NothingIsBegunAfterIt) {
   }
 }
 
+TEST(SharedWork, EndsASolveWithThePlacementThatItHas) {
+  for (Case& it : cases()) {
+    const auto whole = place(it.problem, it.options);
+    SharedWork work(whole->work / 4 + 1);
+    it.options.shared_work = &work;
+    const auto solution = place(it.problem, it.options);
+    ASSERT_TRUE(solution.ok()) << it.name;
+    it.problem.capacity.reset();  // what was found until then may be above it
+    EXPECT_TRUE(validate(it.problem, *solution).ok()) << it.name;
+    EXPECT_GE(solution->height, whole->height) << it.name;
+    EXPECT_LE(solution->work, std::max(whole->work, std::uint64_t{1})) << it.name;
+  }
+}
+
+TEST(SharedWork, IsThatOfAllSolvesTogether) {
+  Case it = cases().front();
+  const std::uint64_t alone = place(it.problem, it.options)->work;
+  SharedWork work(alone + alone / 2);
+  it.options.shared_work = &work;
+  std::uint64_t together = 0;
+  for (int time = 0; time < 20; ++time) together += place(it.problem, it.options)->work;
+  EXPECT_LT(together, 4 * alone) << "20 solves of " << alone;
+}
+
 void expect_same_for_any_threads(const Problem& problem, PlaceOptions options, const std::string& name) {
   options.threads = 1;
   const auto one = place(problem, options);
