@@ -163,6 +163,7 @@ void PlannedAllocator::on_mark() {
   state.update_cursor();
   state.idle.on_mark();
   if (state.online != nullptr) state.online->memory().on_mark();
+  state.lives.on_mark(state.requests() - std::exchange(state.requests_at_mark, state.requests()));
   if (state.cursor.mark()) {
     ++state.counts.iterations;
     if (state.misses_of_iteration == 0) ++state.counts.clean_iterations;
@@ -269,7 +270,7 @@ ServeCounts PlannedAllocator::counts() const {
 void PlannedAllocator::reset_counts() {
   const std::lock_guard guard(hot_.lock);
   state_->counts = {};
-  hot_.hits = hot_.served = 0;
+  hot_.hits = hot_.served = state_->requests_at_mark = 0;
 }
 
 const Arena& PlannedAllocator::arena() const { return *state_->arena; }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -46,6 +47,11 @@ struct ServeCounts {
   std::uint64_t iterations = 0;
   std::uint64_t clean_iterations = 0;  ///< without a miss
   std::uint64_t last_iteration_misses = 0;
+
+  /// Of all kinds.
+  [[nodiscard]] std::uint64_t requests() const {
+    return std::accumulate(misses.begin(), misses.end(), hits + planned_upstream + improvised + online);
+  }
 };
 
 /// A block of the arena that is in use.

@@ -47,13 +47,15 @@ void* PlannedAllocator::State::improvise_displaced(Position at, Bytes bytes) {
 // freed soon.
 void* PlannedAllocator::State::improvise_unplanned(Bytes bytes, StreamId stream) {
   if (!improvises || plans.empty()) return nullptr;
-  const bool frees_soon = lives.are_short(round_up(bytes));
+  const UnplannedLives::Life life = lives.of(round_up(bytes), requests() - requests_at_mark);
   void* const address = improvise(bytes, stream, {}, true);
-  return address == nullptr && frees_soon ? borrow(bytes, stream) : address;
+  const bool frees_soon = life == UnplannedLives::Life::kBrief || life == UnplannedLives::Life::kShort;
+  return address == nullptr && frees_soon ? borrow(bytes, stream, life) : address;
 }
 
-// A place that the plan needs as late as possible, at least not before a quarter of what is left of it.
-void* PlannedAllocator::State::borrow(Bytes bytes, StreamId stream) {
+// A place that the plan needs as late as possible. At least not before a quarter of what is left of it,
+// unless it will be free again before the plan goes on.
+void* PlannedAllocator::State::borrow(Bytes bytes, StreamId stream, UnplannedLives::Life life) {
   constexpr std::uint32_t kLeastShare = 4;
   const Position at = cursor.position();
   const auto left = static_cast<std::uint32_t>(plans[at.plan].entries.size()) - at.entry;
@@ -61,7 +63,7 @@ void* PlannedAllocator::State::borrow(Bytes bytes, StreamId stream) {
     void* const address = improvise(bytes, stream, {at.plan, at.entry, at.entry + left / share}, false);
     if (address != nullptr) return address;
   }
-  return nullptr;
+  return life == UnplannedLives::Life::kBrief ? improvise(bytes, stream, {}, false) : nullptr;
 }
 
 void PlannedAllocator::learn_lives(const std::vector<RequestLife>& lives) {

@@ -35,6 +35,7 @@ struct PlannedAllocator::State {
   Cursor cursor;
   StreamRegions regions;  ///< of all plans there were
   std::uint64_t misses_of_iteration = 0;
+  std::uint64_t requests_at_mark = 0;  ///< requests() at the last mark
   bool improvises = false;
   UnplannedLives lives;
   std::uint64_t sequence = 0;            ///< of the requests that were served online since take_sequence()
@@ -50,6 +51,8 @@ struct PlannedAllocator::State {
     if (first_entry != nullptr) cursor.advance_to(static_cast<std::uint32_t>(hot.next - first_entry));
   }
 
+  /// Since counts began.
+  [[nodiscard]] std::uint64_t requests() const { return hot.hits + counts.requests(); }
   void* serve(Position at, Bytes bytes);
   void* take(Position at, Bytes bytes);
   void* take_by_another(Position at, Bytes bytes, bool twin);
@@ -59,7 +62,7 @@ struct PlannedAllocator::State {
   void* serve_online(Bytes bytes, StreamId stream);
   void* improvise_displaced(Position at, Bytes bytes);
   void* improvise_unplanned(Bytes bytes, StreamId stream);
-  void* borrow(Bytes bytes, StreamId stream);
+  void* borrow(Bytes bytes, StreamId stream, UnplannedLives::Life life);
   void* improvise(Bytes bytes, StreamId stream, const Ahead& ahead, bool nowhere_planned);
   void install(std::vector<Plan> wanted, bool keep_position);
   Status grow(Bytes height);

@@ -2,8 +2,11 @@
 // ones probably will be, and may borrow a place of the plan until that is needed. A copy of weights that
 // stays may not.
 //
+// Those that were freed before the plan went on are brief: an evaluation's activations, while training waits
+// for its end. They may borrow any place that is free, however soon the plan needs it.
+//
 // Sizes are taken together by quarters of octaves, since such requests differ from one iteration to the
-// next.
+// next. A size that did not come yet is taken for brief where all that came within an octave of it were.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -19,30 +22,41 @@ namespace stowage::allocator {
 
 class UnplannedLives {
  public:
-  /// Notes a request that no plan knows; true if all those of about this size were freed within their
-  /// iterations so far, of which there were some.
-  bool are_short(Bytes bytes) noexcept {
-    Fate& fate = fates_[class_of(bytes)];
-    fate.asked = true;
-    return fate.was == Was::kShort;
-  }
-  /// What the iteration allocated in which are_short() was called. More allocations of a size that outlived
-  /// it than in the iterations of any of `plans`: some that no plan knows did. O(lives + entries).
+  enum class Life : std::uint8_t { kUnknown, kBrief, kShort, kLasting };
+
+  UnplannedLives();
+  /// Notes a request that no plan knows, the window's `ordinal`th (from 0, ascending). How long all those of
+  /// about this size lived so far: at most until the plan went on, or within their iterations.
+  Life of(Bytes bytes, std::uint64_t ordinal) noexcept;
+  /// A window ends, which had `requests` requests; ordinals begin again.
+  void on_mark(std::uint64_t requests) noexcept;
+  /// What was allocated in the window that ended last. More allocations of a size that outlived it than in
+  /// the iterations of any of `plans`: some that no plan knows did. Where other requests were recorded than
+  /// were served, none is taken for brief. O(lives + entries).
   void learn(const std::vector<RequestLife>& lives, const std::vector<Plan>& plans);
 
  private:
   static constexpr std::size_t kClasses = 256;
-  enum class Was : std::uint8_t { kUnknown, kShort, kLasting };
+  static constexpr std::size_t kMostRuns = 1024;  ///< in one iteration
   struct Fate {
-    Was was = Was::kUnknown;
+    Life life = Life::kUnknown;
     bool asked = false;  ///< in the present iteration
   };
+  struct Run {
+    std::uint64_t begin, end;
+  };
   using Counts = std::array<std::uint32_t, kClasses>;
+  using Flags = std::array<bool, kClasses>;
 
   static std::size_t class_of(Bytes bytes) noexcept;
   static Counts crossing_at_most(const std::vector<Plan>& plans);
+  [[nodiscard]] Life like(std::size_t unknown) const noexcept;
+  [[nodiscard]] Flags outlived_runs(const std::vector<RequestLife>& lives) const;
 
   std::array<Fate, kClasses> fates_{};
+  std::vector<Run> runs_;       ///< of such requests, one behind the other, in the present window
+  std::vector<Run> ended_;      ///< in the last one
+  std::uint64_t requests_ = 0;  ///< of the last one
 };
 
 }  // namespace stowage::allocator

@@ -97,7 +97,8 @@ struct Mark {
 struct RequestLife {
   Bytes rounded{0};
   StreamId stream{0};
-  bool lasted = false;  ///< it was not freed within its iteration
+  bool lasted = false;          ///< it was not freed within its iteration
+  std::uint32_t meanwhile = 0;  ///< later requests of its iteration that came before it was freed
   friend bool operator==(const RequestLife&, const RequestLife&) = default;
 };
 

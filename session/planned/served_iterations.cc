@@ -6,25 +6,15 @@
 #include "session/settings/notice.h"
 
 namespace stowage::session {
-namespace {
-
-std::uint64_t requests(const allocator::ServeCounts& counts) {
-  std::uint64_t sum = counts.hits + counts.planned_upstream + counts.improvised + counts.online;
-  for (const std::uint64_t misses : counts.misses) sum += misses;
-  return sum;
-}
-
-}  // namespace
-
 void ServedIterations::restart() {
-  requests_before_ = requests_at_mark_ = requests(arena_.allocator().counts());
+  requests_before_ = requests_at_mark_ = arena_.allocator().counts().requests();
 }
 
 std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
   arena_.shrink_former();
   allocator::PlannedAllocator& now = arena_.allocator();
   const allocator::ServeCounts before = now.counts();
-  if (std::exchange(requests_at_mark_, requests(before)) == requests(before)) return std::nullopt;
+  if (std::exchange(requests_at_mark_, before.requests()) == before.requests()) return std::nullopt;
   now.on_mark();
   if (recording_.is_on()) recording_.recorder().on_mark(source);
   const UpstreamUse use = port_.upstream_use();
@@ -38,7 +28,7 @@ std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
 }
 
 ServedIteration ServedIterations::finish(const allocator::ServeCounts& counts) {
-  const std::uint64_t made = requests(counts) - std::exchange(requests_before_, requests(counts));
+  const std::uint64_t made = counts.requests() - std::exchange(requests_before_, counts.requests());
   const std::uint64_t missed = counts.last_iteration_misses;
   if (counts.iterations == 1 &&
       !counts_first_peaks_) {  // until now upstream still held what the arena serves: no peaks of the job's

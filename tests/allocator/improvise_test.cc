@@ -176,6 +176,26 @@ TEST(Improvise, WhatWasFreedSoonBorrowsThePlaceThatIsNeededLast) {
   EXPECT_EQ(allocator->counts().displaced, 0u);
 }
 
+TEST(Improvise, WhatIsGoneBeforeThePlanGoesOnBorrowsAnyPlace) {
+  Plan plan = plan_of({4, 4});
+  const auto allocator = serving({plan}, 2 * kBlock);
+  show(*allocator, kBlock + 512, /*lasted=*/false);
+  void* const unknown = allocator->allocate(Bytes(2 * kBlock), kStream);
+  ASSERT_NE(unknown, nullptr) << "a place that the plan needs at once";
+  allocator->free(unknown);
+  for (int i = 0; i < 2; ++i) EXPECT_NE(allocator->allocate(Bytes(kBlock), kStream), nullptr);
+  EXPECT_EQ(allocator->counts().displaced, 0u);
+}
+
+TEST(Improvise, WhatIsThereWhenThePlanGoesOnBorrowsNoPlaceThatIsNeededSoon) {
+  const auto allocator = serving({plan_of({4, 4})}, 2 * kBlock);
+  EXPECT_EQ(allocator->allocate(Bytes(2 * kBlock), kStream), nullptr);
+  allocator->allocate(Bytes(kBlock), kStream);
+  allocator->on_mark();
+  allocator->learn_lives({{Bytes(2 * kBlock), kStream, false, 1}, {Bytes(kBlock), kStream, false, 0}});
+  EXPECT_EQ(allocator->allocate(Bytes(2 * kBlock), kStream), nullptr);
+}
+
 TEST(Improvise, WhatStayedBorrowsNothing) {
   const auto allocator = serving({plan_of({4, 4, 4, 4})}, 4 * kBlock);
   show(*allocator, 3000, /*lasted=*/true);

@@ -48,3 +48,11 @@ def test_evaluations_of_any_length_leave_training_on_its_plan():
     assert planned.report["state"] == "planned", planned.report
     missed = sum(planned.report["misses"].values())
     assert missed <= 0.02 * (planned.report["hits"] + planned.report["improvised"] + missed), planned.report
+
+
+@pytest.mark.parametrize("size", ("usual", "large"))
+def test_evaluations_of_any_length_lie_in_the_idle_arena(size):
+    """Also where training's first layers take all of it."""
+    expandable, planned = (runs.run("varying", setting, size=size, iterations=90) for setting in ("expandable", "stowage"))
+    assert planned.report["state"] == "planned" and planned.report["replans"] == 0, planned.report
+    assert planned.reserved <= expandable.reserved, planned.report

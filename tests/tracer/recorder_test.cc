@@ -50,11 +50,13 @@ TEST(Recorder, tells_which_requests_of_the_last_window_outlived_it) {
   const void* freed = feed.alloc(100, 3);
   const void* lasting = feed.alloc(600);
   feed.recorder.on_free(freed);
+  feed.alloc(1500);
   feed.recorder.on_mark(MarkSource::kOptimizer);
   feed.recorder.on_free(lasting);
   const std::vector<RequestLife> lives = feed.recorder.lives_of_window();
-  EXPECT_EQ(lives,
-            (std::vector<RequestLife>{{Bytes(512), StreamId(3), false}, {Bytes(1024), StreamId(0), true}}));
+  EXPECT_EQ(lives, (std::vector<RequestLife>{{Bytes(512), StreamId(3), false, 1},
+                                             {Bytes(1024), StreamId(0), true, 1},
+                                             {Bytes(1536), StreamId(0), true, 0}}));
 }
 
 TEST(Recorder, ignores_unknown_null_and_repeated_frees) {

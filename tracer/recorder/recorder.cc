@@ -165,8 +165,15 @@ std::vector<RequestLife> Recorder::lives_of_window() const {
   if (state_->segments.empty()) return lives;
   const Segment& window = state_->segments.back();
   const Log<Buffer>& log = state_->buffers.log();
+  std::vector<Tick> births;
+  for (std::uint64_t key = window.first_buffer; key < window.end_buffer; ++key)
+    if (log.holds(key)) births.push_back(log[key].birth);
   for (std::uint64_t key = window.first_buffer; key < window.end_buffer; ++key) {
-    if (log.holds(key)) lives.push_back({log[key].rounded, log[key].stream, log[key].death >= window.end});
+    if (!log.holds(key)) continue;
+    const Buffer& buffer = log[key];
+    const auto until = std::lower_bound(births.begin(), births.end(), buffer.death) - births.begin();
+    lives.push_back({buffer.rounded, buffer.stream, buffer.death >= window.end,
+                     static_cast<std::uint32_t>(until) - static_cast<std::uint32_t>(lives.size()) - 1});
   }
   return lives;
 }

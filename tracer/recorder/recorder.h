@@ -99,7 +99,7 @@ class Recorder {
   /// nothing if that is not kept or has lost events.
   [[nodiscard]] std::optional<std::uint64_t> fingerprint_of_window(std::size_t back = 0) const;
   /// The allocations of the window that the last mark ended, in their order; none if that is not kept.
-  /// O(allocations).
+  /// O(allocations × log allocations).
   [[nodiscard]] std::vector<RequestLife> lives_of_window() const;
   /// True if each of the last `count` windows made the same allocations as another one that is kept, by their
   /// fingerprints: the job goes through kinds of iterations that it had before.
