@@ -48,10 +48,12 @@ struct ServeCounts {
   std::uint64_t clean_iterations = 0;  ///< without a miss
   std::uint64_t last_iteration_misses = 0;
 
-  /// Of all kinds.
-  [[nodiscard]] std::uint64_t requests() const {
-    return std::accumulate(misses.begin(), misses.end(), hits + planned_upstream + improvised + online);
+  /// Requests that no plan had a free place for.
+  [[nodiscard]] std::uint64_t off_plan() const {
+    return std::accumulate(misses.begin(), misses.end(), improvised);
   }
+  /// Of all kinds.
+  [[nodiscard]] std::uint64_t requests() const { return hits + planned_upstream + online + off_plan(); }
 };
 
 /// A block of the arena that is in use.

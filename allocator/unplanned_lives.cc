@@ -22,39 +22,40 @@ UnplannedLives::Counts UnplannedLives::crossing_at_most(const std::vector<Plan>&
 }
 
 UnplannedLives::UnplannedLives() {
-  runs_.reserve(kMostRuns);
-  ended_.reserve(kMostRuns);
+  now_.runs.reserve(kMostRuns);
+  last_.runs.reserve(kMostRuns);
 }
 
 void UnplannedLives::on_mark(std::uint64_t requests) noexcept {
-  requests_ = requests;
-  std::swap(runs_, ended_);
-  runs_.clear();
+  now_.requests = requests;
+  std::swap(now_, last_);
+  now_.runs.clear();
+  now_.has.fill(false);
 }
 
 UnplannedLives::Life UnplannedLives::of(Bytes bytes, std::uint64_t ordinal) noexcept {
-  Fate& fate = fates_[class_of(bytes)];
-  fate.asked = true;
-  if (!runs_.empty() && runs_.back().end == ordinal) {
-    ++runs_.back().end;
-  } else if (runs_.size() < kMostRuns) {
-    runs_.push_back({ordinal, ordinal + 1});
+  const std::size_t its_class = class_of(bytes);
+  now_.has[its_class] = true;
+  if (!now_.runs.empty() && now_.runs.back().end == ordinal) {
+    ++now_.runs.back().end;
+  } else if (now_.runs.size() < kMostRuns) {
+    now_.runs.push_back({ordinal, ordinal + 1});
   }
-  return fate.life == Life::kUnknown ? like(class_of(bytes)) : fate.life;
+  return lives_[its_class] == Life::kUnknown ? like(its_class) : lives_[its_class];
 }
 
 UnplannedLives::Life UnplannedLives::like(std::size_t unknown) const noexcept {
   constexpr std::size_t kOctave = 4;
   Life longest = Life::kUnknown;
   for (std::size_t i = unknown - std::min(unknown, kOctave); i <= unknown + kOctave && i < kClasses; ++i)
-    longest = std::max(longest, fates_[i].life);
+    longest = std::max(longest, lives_[i]);
   return longest == Life::kBrief ? longest : Life::kUnknown;
 }
 
 UnplannedLives::Flags UnplannedLives::outlived_runs(const std::vector<RequestLife>& lives) const {
   Flags outlived{};
-  if (lives.size() != requests_ || ended_.size() == kMostRuns) outlived.fill(true);
-  for (const Run& run : ended_) {
+  if (lives.size() != last_.requests || last_.runs.size() == kMostRuns) outlived.fill(true);
+  for (const Run& run : last_.runs) {
     for (std::uint64_t i = run.begin; i < std::min<std::uint64_t>(run.end, lives.size()); ++i) {
       const bool brief = !lives[i].lasted && i + lives[i].meanwhile < run.end;
       outlived[class_of(lives[i].rounded)] |= !brief;
@@ -64,17 +65,15 @@ UnplannedLives::Flags UnplannedLives::outlived_runs(const std::vector<RequestLif
 }
 
 void UnplannedLives::learn(const std::vector<RequestLife>& lives, const std::vector<Plan>& plans) {
-  if (std::none_of(fates_.begin(), fates_.end(), [](const Fate& fate) { return fate.asked; })) return;
+  if (last_.runs.empty()) return;
   const Flags outlived = outlived_runs(lives);
   Counts lasting{};
   for (const RequestLife& life : lives) lasting[class_of(life.rounded)] += life.lasted ? 1 : 0;
   const Counts planned = crossing_at_most(plans);
   for (std::size_t i = 0; i < kClasses; ++i) {
-    Fate& fate = fates_[i];
-    if (!fate.asked) continue;
-    fate.asked = false;
+    if (!last_.has[i]) continue;
     const Life seen = lasting[i] > planned[i] ? Life::kLasting : outlived[i] ? Life::kShort : Life::kBrief;
-    fate.life = std::max(fate.life, seen);
+    lives_[i] = std::max(lives_[i], seen);
   }
 }
 

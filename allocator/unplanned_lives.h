@@ -37,26 +37,25 @@ class UnplannedLives {
 
  private:
   static constexpr std::size_t kClasses = 256;
-  static constexpr std::size_t kMostRuns = 1024;  ///< in one iteration
-  struct Fate {
-    Life life = Life::kUnknown;
-    bool asked = false;  ///< in the present iteration
-  };
+  static constexpr std::size_t kMostRuns = 1024;  ///< in one window
   struct Run {
     std::uint64_t begin, end;
   };
   using Counts = std::array<std::uint32_t, kClasses>;
   using Flags = std::array<bool, kClasses>;
+  struct Window {
+    std::vector<Run> runs;   ///< of requests that no plan knows, one behind the other
+    Flags has{};             ///< such requests, by class
+    std::uint64_t requests;  ///< of all kinds
+  };
 
   static std::size_t class_of(Bytes bytes) noexcept;
   static Counts crossing_at_most(const std::vector<Plan>& plans);
   [[nodiscard]] Life like(std::size_t unknown) const noexcept;
   [[nodiscard]] Flags outlived_runs(const std::vector<RequestLife>& lives) const;
 
-  std::array<Fate, kClasses> fates_{};
-  std::vector<Run> runs_;       ///< of such requests, one behind the other, in the present window
-  std::vector<Run> ended_;      ///< in the last one
-  std::uint64_t requests_ = 0;  ///< of the last one
+  std::array<Life, kClasses> lives_{};
+  Window now_, last_;
 };
 
 }  // namespace stowage::allocator

@@ -6,8 +6,11 @@
 #include "session/settings/notice.h"
 
 namespace stowage::session {
+
 void ServedIterations::restart() {
-  requests_before_ = requests_at_mark_ = arena_.allocator().counts().requests();
+  const allocator::ServeCounts counts = arena_.allocator().counts();
+  requests_before_ = requests_at_mark_ = counts.requests();
+  off_plan_at_mark_ = counts.off_plan();
 }
 
 std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
@@ -16,7 +19,11 @@ std::optional<ServedIteration> ServedIterations::on_mark(MarkSource source) {
   const allocator::ServeCounts before = now.counts();
   if (std::exchange(requests_at_mark_, before.requests()) == before.requests()) return std::nullopt;
   now.on_mark();
-  if (recording_.is_on()) recording_.recorder().on_mark(source);
+  const bool left_plan = std::exchange(off_plan_at_mark_, before.off_plan()) != before.off_plan();
+  if (recording_.is_on()) {
+    recording_.recorder().on_mark(source);
+    if (left_plan) now.learn_lives(recording_.recorder().lives_of_window());
+  }
   const UpstreamUse use = port_.upstream_use();
   const Bytes outside = arena_.outside_bytes(use);
   now.set_outside_bytes(outside);
@@ -35,9 +42,6 @@ ServedIteration ServedIterations::finish(const allocator::ServeCounts& counts) {
     arena_.allocator().reset_peak();
     guard_.reset_peak();
   }
-  const bool improvised = std::exchange(improvised_before_, counts.improvised) != counts.improvised;
-  if ((missed != 0 || improvised) && recording_.is_on())
-    arena_.allocator().learn_lives(recording_.recorder().lives_of_window());
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");

@@ -47,9 +47,9 @@ class ServedIterations {
   Recording& recording_;
   ReservedGuard& guard_;
   bool counts_first_peaks_ = false;
-  std::uint64_t requests_before_ = 0;    ///< requests served when the last iteration ended
-  std::uint64_t requests_at_mark_ = 0;   ///< and at the last mark
-  std::uint64_t improvised_before_ = 0;  ///< requests improvised when the last iteration ended
+  std::uint64_t requests_before_ = 0;   ///< requests served when the last iteration ended
+  std::uint64_t requests_at_mark_ = 0;  ///< and at the last mark
+  std::uint64_t off_plan_at_mark_ = 0;  ///< of these, off the plan
 };
 
 }  // namespace stowage::session

@@ -177,8 +177,7 @@ TEST(Improvise, WhatWasFreedSoonBorrowsThePlaceThatIsNeededLast) {
 }
 
 TEST(Improvise, WhatIsGoneBeforeThePlanGoesOnBorrowsAnyPlace) {
-  Plan plan = plan_of({4, 4});
-  const auto allocator = serving({plan}, 2 * kBlock);
+  const auto allocator = serving({plan_of({4, 4})}, 2 * kBlock);
   show(*allocator, kBlock + 512, /*lasted=*/false);
   void* const unknown = allocator->allocate(Bytes(2 * kBlock), kStream);
   ASSERT_NE(unknown, nullptr) << "a place that the plan needs at once";

@@ -109,5 +109,14 @@ TEST_F(UnplannedLivesTest, EachWindowHasItsOwnOrdinals) {
   EXPECT_EQ(next(), Life::kBrief);
 }
 
+TEST_F(UnplannedLivesTest, AWindowThatWasNotRecordedTeachesNothing) {
+  lives.of(kSize, 0);
+  lives.on_mark(1);
+  Window other;
+  other.add(Bytes(kSize.value() * 16), 0);
+  pass(other);
+  EXPECT_EQ(next(), Life::kUnknown);
+}
+
 }  // namespace
 }  // namespace stowage::allocator

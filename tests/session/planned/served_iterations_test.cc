@@ -62,6 +62,23 @@ TEST_F(ServedIterationsTest, SeveralMarksMayLieInOneIteration) {
   EXPECT_EQ(ended->requests, 3u);
 }
 
+TEST_F(ServedIterationsTest, LivesAreLearnedAtEachOfTheirMarks) {
+  Plan plan = plan_of(3);
+  plan.inner_marks = {1};
+  arena->pause();
+  follow(plan);
+  iterations.restart();
+  arena->allocator().improvise(true);
+  for (const std::uint64_t missed : {1u, 0u}) {
+    release(request(5000));
+    request_all({kBlock});
+    EXPECT_FALSE(mark());
+    request_all({kBlock, kBlock});
+    EXPECT_EQ(mark()->missed, missed);
+  }
+  EXPECT_EQ(arena->allocator().counts().improvised, 1u);
+}
+
 TEST_F(ServedIterationsTest, TheMostThatWasReservedTogetherIsOfOneIteration) {
   request_all({kBlock, kBlock, kBlock});
   mark();
