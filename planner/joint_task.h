@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "planner/joint_placement.h"
+#include "planner/joint_options.h"
 #include "planner/kinds/arrangement.h"
 #include "planner/placer.h"
 

@@ -8,7 +8,7 @@
 #include <stop_token>
 
 #include "planner/placement/solve.h"
-#include "planner/planner.h"
+#include "planner/plan_options.h"
 
 namespace stowage::planner {
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "planner/planner.h"
 #include "tests/session/plans/scripted_plans.h"
 #include "tests/session/recording/recorded_iterations.h"
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "planner/planner.h"
 #include "tests/session/planned/planned_job.h"
 
 namespace stowage::session {
