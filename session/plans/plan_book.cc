@@ -7,7 +7,7 @@
 namespace stowage::session {
 namespace {
 
-constexpr double kStepsPerSecond = 2e8;  // of placement, on machines of today
+constexpr double kStepsPerSecond = 2e8;  // of placement; those of small problems take longest
 
 /// The fingerprints of a steady window's iterations, and of those that the trace has twice.
 std::vector<std::uint64_t> repeated_in(const Trace& trace) {

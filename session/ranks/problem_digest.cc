@@ -69,6 +69,7 @@ std::string digest_of(const planner::Kinds& kinds, const planner::JointOptions& 
   digest.add(kKeptPlansVersion);
   digest.add(static_cast<std::uint64_t>(options.device));
   digest.add(options.work_limit);
+  digest.add(options.total_work);
   digest.add(std::bit_cast<std::uint64_t>(options.time_limit_s));
   digest.add(std::bit_cast<std::uint64_t>(options.good_enough));
   digest.add(options.tolerable.value());

@@ -120,6 +120,13 @@ TEST_F(RankSharingTest, RanksThatDifferHavePlansOfTheirOwn) {
   EXPECT_NE(stage.sharing.facts().digest, other.sharing.facts().digest);
 }
 
+TEST_F(RankSharingTest, PlansThatMayTakeOtherWorkAreNotTheSame) {
+  const Kinds kinds = job(1);
+  JointOptions less = thorough();
+  less.total_work = 1'000'000;
+  EXPECT_NE(digest_of(kinds, less), digest_of(kinds, thorough()));
+}
+
 TEST_F(RankSharingTest, EachRankKeepsItsOwnHistory) {
   Kinds kinds = job(1);
   Rank first(server, 0);
