@@ -77,9 +77,11 @@ void BusySession::iterate(int count, int kept) {
   session->on_mark(MarkSource::kOptimizer);
 }
 
+// A job that is served without a plan rests between recordings, each time for twice as long: never for longer
+// than it has already gone.
 void BusySession::settle() {
-  constexpr int kMost = 40;
-  for (int i = 0; i < kMost && session->state() != SessionState::kPlanned; ++i) iterate();
+  const int most = 40 + report()["iterations"].get<int>();
+  for (int i = 0; i < most && session->state() != SessionState::kPlanned; ++i) iterate();
 }
 
 void BusySession::reach_plan() {
