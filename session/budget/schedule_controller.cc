@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 
 namespace stowage::session {
@@ -16,10 +17,8 @@ constexpr std::uint64_t kMostTries = 4;      // for fewer bytes, from one log
 constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does not fit
 constexpr std::uint64_t kLongestPeriod = 8;  // marks
 constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
-// The heap holds slightly more for a block than the log shows, and a request counts that first.
-constexpr std::uint64_t kMarginShare = 512;
-constexpr std::uint64_t kLeastMargin = 16384;  // bytes
 constexpr std::uint64_t kTighterShare = 32;
+constexpr std::uint64_t kLeastExcessShare = 512;  // of the limit, that an arena which does not fit is over it
 // A schedule may recompute 1/this more ops than rescue: it needs no search, and an arena can be planned for
 // it.
 constexpr std::uint64_t kDearerShare = 4;
@@ -80,7 +79,7 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
   }
   if (scheduler_.busy() || fits_ >= kMostFits) return false;
   ++fits_;
-  ask(less(budget_, std::max(excess.value(), limit.value() / kMarginShare)));
+  ask(less(budget_, std::max(excess.value(), limit.value() / kLeastExcessShare)));
   return follows();
 }
 
@@ -100,7 +99,7 @@ void ScheduleController::take_log(Bytes limit) {
   log_ = std::make_shared<const StepLog>(std::move(**log));
   tries_ = fits_ = 0;
   if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
-  ask(less(limit, std::max(limit.value() / kMarginShare, kLeastMargin)));
+  ask(less(limit, heap_margin(limit).value()));
 }
 
 void ScheduleController::ask(Bytes budget) {
@@ -126,7 +125,8 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
                       " ops in an iteration, the schedule would " + std::to_string(replays));
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");
-  has_arena_ = schedule.height.value() != 0 && schedule.height <= budget_;
+  const Bytes highest = fits_ == 0 ? budget_ + heap_margin(budget_) : budget_;
+  has_arena_ = schedule.height.value() != 0 && schedule.height <= highest;
   const std::lock_guard lock(mutex_);
   note(1, "budget: a schedule is followed: " + std::to_string(facts_.evictions) + " evictions and " +
               std::to_string(replays) + " ops recomputed in each iteration");

@@ -4,6 +4,7 @@
 
 #include "core/format/kept_schedule_file.h"
 #include "planner/schedule/received_schedule.h"
+#include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 
 namespace stowage::session {
@@ -113,8 +114,8 @@ std::optional<KeptSchedule> KeptSchedules::take(const StepLog& log) {
 Result<Schedule> KeptSchedules::make(const Maker& make, const StepLog& log, Bytes budget,
                                      const std::stop_token& stop) {
   if (std::optional<KeptSchedule> kept = take(log)) {
-    Result<Schedule> accepted =
-        planner::schedule::accept_schedule(log, std::move(kept->actions), budget, stop);
+    const Bytes most = budget + heap_margin(budget);
+    Result<Schedule> accepted = planner::schedule::accept_schedule(log, std::move(kept->actions), most, stop);
     if (!accepted && stop.stop_requested()) return accepted;
     count(accepted ? &KeptScheduleFacts::found : &KeptScheduleFacts::refused);
     if (accepted) return accepted;

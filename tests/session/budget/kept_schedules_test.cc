@@ -12,6 +12,7 @@
 
 #include "planner/schedule/model/validator.h"
 #include "session/budget/schedule_controller.h"
+#include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 #include "tests/planner/schedule_logs.h"
 #include "tests/session/fake_torch.h"
@@ -38,7 +39,9 @@ StepLog shaped(StepLog log, std::uint64_t shape) {
 /// One run of a job, as far as its schedules are concerned.
 struct JobRun {
   JobRun(const Settings& settings, const TraceInfo& info, const StepLog& log)
-      : kept(settings, info), limit(limit_of(log)) {
+      : JobRun(settings, info, log, limit_of(log)) {}
+  JobRun(const Settings& settings, const TraceInfo& info, const StepLog& log, Bytes at_most)
+      : kept(settings, info), limit(at_most) {
     torch.iteration.emplace(log);
   }
   void mark(bool limited = true) { budget.end_iteration(limit, ++marks, limited); }
@@ -203,6 +206,28 @@ TEST_F(KeptSchedulesTest, WhatDoesNotHoldTheLimitIsMadeAnewAndReplaced) {
   for (int i = 0; i < 4; ++i) i == 0 ? after->mark() : after->followed();
   EXPECT_EQ(after->facts().found, 1u);
   EXPECT_EQ(after->facts().made, 0u);
+}
+
+// The heap rounds the same blocks differently in each run.
+TEST_F(KeptSchedulesTest, WhatTakesSlightlyMoreInThisRunIsUsedUpToTheLimit) {
+  learn();
+  const auto first = run(log);
+  for (int i = 0; i < 4; ++i) i == 0 ? first->mark() : first->followed();
+  const Bytes limit(first->limit.value() / kGranule.value() * kGranule.value());
+  const Bytes left = limit - first->budget.facts().peak;
+  ASSERT_GT(left + kGranule, heap_margin(limit));
+  for (const bool fits : {true, false}) {
+    StepLog heavier = log;
+    Buffer& before = heavier.trace.buffers.front();
+    ASSERT_TRUE(before.preexisting);
+    before.bytes = before.rounded = before.rounded + left + (fits ? Bytes(0) : kGranule);
+    JobRun next(settings, info, heavier, limit);
+    for (int i = 0; i < 4; ++i) i == 0 ? next.mark() : next.followed();
+    EXPECT_EQ(next.facts().found, fits ? 1u : 0u);
+    EXPECT_EQ(next.facts().refused, fits ? 0u : 1u);
+    if (fits) EXPECT_EQ(next.budget.facts().peak, limit);
+    if (fits) EXPECT_TRUE(next.budget.has_arena());
+  }
 }
 
 TEST_F(KeptSchedulesTest, WhereAPlanWasMadeUnderWhatDoesNotHoldTheLimitBothAreLeft) {

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "session/ports/heap_margin.h"
 #include "tests/session/fake_torch.h"
 
 namespace stowage::session {
@@ -90,7 +91,7 @@ TEST_F(ScheduleControllerTest, TwoEvictingIterationsLeadToOneThatIsWrittenDownAn
   EXPECT_EQ(facts.rooms, 0u);
   EXPECT_EQ(facts.reason, "");
   ASSERT_EQ(budgets_.size(), 1u);
-  EXPECT_EQ(budgets_[0], kLimit - Bytes(16384));
+  EXPECT_EQ(budgets_[0], kLimit - heap_margin(kLimit));
   EXPECT_EQ(torch_.recordings, 1);
 }
 
@@ -232,11 +233,20 @@ TEST_F(ScheduleControllerTest, ItIsSteadyOnceAnIterationFollowedItToItsEnd) {
 }
 
 TEST_F(ScheduleControllerTest, WhereNoArenaFitsItSaysSo) {
-  height_ = kLimit;
+  height_ = kLimit + kGranule;
   until_followed();
   EXPECT_TRUE(budget_.follows());
   EXPECT_FALSE(budget_.has_arena());
-  EXPECT_EQ(budget_.facts().height, kLimit);
+  EXPECT_EQ(budget_.facts().height, height_);
+}
+
+TEST_F(ScheduleControllerTest, AnArenaNeedsNoMarginSinceItsOffsetsAreFixed) {
+  height_ = kLimit;
+  until_followed();
+  EXPECT_TRUE(budget_.has_arena());
+  EXPECT_TRUE(budget_.tighten(Bytes(512), kLimit));
+  followed();
+  EXPECT_FALSE(budget_.has_arena()) << "but what it was too high by";
 }
 
 TEST_F(ScheduleControllerTest, HeldItIsNotMadeAnewThoughRescueMakesRoom) {

@@ -1,0 +1,20 @@
+// How much of a limit a schedule leaves to the heap.
+//
+// A heap rounds the same blocks differently in each run, and a request counts them before a log shows them:
+// measured on a small GPT that holds 4 MiB, up to 36 KiB between two runs. A schedule is therefore made for
+// less than the limit, and one that an earlier run made may take up to the limit in this run's log.
+#pragma once
+
+#include <algorithm>
+
+#include "core/units.h"
+
+namespace stowage::session {
+
+/// Bytes: 1/512 of the limit; of a small one 1/128, 16 KiB to 32 KiB.
+[[nodiscard]] inline Bytes heap_margin(Bytes limit) {
+  constexpr std::uint64_t kKib = 1024;
+  return Bytes(std::max(limit.value() / 512, std::clamp(limit.value() / 128, 16 * kKib, 32 * kKib)));
+}
+
+}  // namespace stowage::session
