@@ -31,9 +31,10 @@ class Planned {
   /// The log of the last of them, once. Error: kUnplannable if it cannot be planned from.
   static std::optional<Result<StepLog>> take_log();
 
-  /// Follows `schedule` from the next iteration on. Error: kInvalidPlan if its actions are out of order.
+  /// Follows `schedule` from the next iteration on, in iterations of its ops, beside those for other ops;
+  /// replaces one for the same. Error: kInvalidPlan if its actions are out of order.
   static Status follow(Schedule schedule);
-  /// Stops following.
+  /// Stops following any.
   static void leave();
   static FollowCounters counts();
 

@@ -1,35 +1,78 @@
 #include "recompute/schedule/follower.h"
 
+#include <algorithm>
+#include <map>
+
 namespace stowage::recompute {
 
 void Follower::follow(Schedule schedule) {
-  schedule_ = std::move(schedule);
   on_course_ = false;
+  const auto same = std::find_if(kinds_.begin(), kinds_.end(), [&](const Schedule& kind) {
+    return kind.shape_hashes == schedule.shape_hashes;
+  });
+  if (same != kinds_.end()) return void(*same = std::move(schedule));
+  kinds_.push_back(std::move(schedule));
 }
 
 void Follower::leave() {
-  schedule_.reset();
+  kinds_.clear();
   made_.clear();
+  nexts_.clear();
+  now_ = 0;
+  last_ = {};
   on_course_ = false;
 }
 
+StorageRecord* Follower::find(std::uint32_t entry) const {
+  if (entry >= made_.size()) return nullptr;
+  StorageRecord* const record = book_.find(made_[entry].storage);
+  return record != nullptr && record->serial == made_[entry].serial ? record : nullptr;
+}
+
 void Follower::act(const Action& action) {
-  if (action.entry >= made_.size()) return void(++counts_.refused);
-  const Made& made = made_[action.entry];
-  StorageRecord* const record = book_.find(made.storage);
-  if (record == nullptr || record->serial != made.serial) return void(++counts_.refused);
+  StorageRecord* const record = find(action.entry);
+  if (record == nullptr) return void(++counts_.refused);
   if (action.kind == ActionKind::kRematerialize) return residency_.restore(*record);
   ++(residency_.evict(*record) ? counts_.evictions : counts_.refused);
 }
 
+bool Follower::continues(const Schedule& schedule, std::uint64_t shape) const {
+  const std::vector<std::uint64_t>& ops = schedule.shape_hashes;
+  return next_op_ < ops.size() && ops[next_op_] == shape;
+}
+
+bool Follower::turn(std::uint64_t shape) {
+  const auto so_far = kinds_[now_].shape_hashes.begin();
+  const auto other = std::find_if(kinds_.begin(), kinds_.end(), [&](const Schedule& kind) {
+    return continues(kind, shape) &&
+           std::equal(so_far, so_far + static_cast<std::ptrdiff_t>(next_op_), kind.shape_hashes.begin());
+  });
+  if (other == kinds_.end()) return false;
+  now_ = static_cast<std::size_t>(other - kinds_.begin());
+  catch_up();
+  return true;
+}
+
+// What another schedule evicted stays so until it is read.
+void Follower::catch_up() {
+  const std::vector<Action>& actions = kinds_[now_].actions;
+  std::map<std::uint32_t, ActionKind> latest;  // by entry
+  for (next_action_ = 0; next_action_ < actions.size() && actions[next_action_].op < next_op_; ++next_action_)
+    latest[actions[next_action_].entry] = actions[next_action_].kind;
+  for (const auto& [entry, kind] : latest) {
+    StorageRecord* const record = kind == ActionKind::kEvict ? find(entry) : nullptr;
+    if (record != nullptr && residency_.evict(*record)) ++counts_.evictions;
+  }
+}
+
 void Follower::before_op(std::uint64_t shape) {
-  if (!schedule_ || !on_course_) return;
-  if (next_op_ >= schedule_->shape_hashes.size() || schedule_->shape_hashes[next_op_] != shape) {
+  if (!on_course_) return;
+  if (!continues(kinds_[now_], shape) && !turn(shape)) {
     on_course_ = false;
     ++counts_.left;
     return;
   }
-  const std::vector<Action>& actions = schedule_->actions;
+  const std::vector<Action>& actions = kinds_[now_].actions;
   for (; next_action_ < actions.size() && actions[next_action_].op == next_op_; ++next_action_)
     act(actions[next_action_]);
   ++next_op_;
@@ -39,10 +82,29 @@ void Follower::made(const StorageRecord& record) {
   if (on_course_) made_.push_back({record.address, record.serial});
 }
 
+std::optional<std::size_t> Follower::ended() const {
+  const auto is_it = [this](std::size_t kind) { return kinds_[kind].shape_hashes.size() == next_op_; };
+  if (is_it(now_)) return now_;
+  const std::vector<std::uint64_t>& ops = kinds_[now_].shape_hashes;
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+    const std::vector<std::uint64_t>& shorter = kinds_[kind].shape_hashes;
+    if (is_it(kind) && std::equal(shorter.begin(), shorter.end(), ops.begin())) return kind;
+  }
+  return std::nullopt;
+}
+
 void Follower::next_iteration() {
-  if (!schedule_) return;
-  if (on_course_) ++(next_op_ == schedule_->shape_hashes.size() ? counts_.iterations : counts_.left);
+  if (kinds_.empty()) return;
+  if (const std::optional<std::size_t> kind = on_course_ ? ended() : std::nullopt) {
+    ++counts_.iterations;
+    nexts_[last_] = *kind;
+    last_ = {last_.second, *kind};
+  } else if (on_course_) {
+    ++counts_.left;
+  }
   made_.clear();
+  const auto next = nexts_.find(last_);
+  now_ = next != nexts_.end() ? next->second : last_.second;
   next_op_ = next_action_ = 0;
   on_course_ = true;
 }

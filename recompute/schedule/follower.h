@@ -1,15 +1,19 @@
-// Follows a schedule: carries out a Schedule's actions before each op of an iteration, as long as the ops
-// are those that the schedule was made for.
+// Follows schedules, one for each kind of iteration: carries out a Schedule's actions before each op of an
+// iteration, as long as the ops are those that it was made for.
 //
-// Ops and the buffers that they make are counted from the iteration's beginning. An op of another shape
-// than the schedule's (recipe/call_hash.h) ends the following until the next iteration; what is evicted then
-// comes back on demand.
+// Ops and the buffers that they make are counted from the iteration's beginning. An iteration begins with the
+// schedule that came after the last two iterations the time before. At an op of another shape than the
+// schedule's (recipe/call_hash.h) it goes on with one that has the same ops so far, and evicts what is
+// evicted there by then. Where there is none the following ends until the next iteration; what is evicted
+// then comes back on demand.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/runtime/runtime_counters.h"
@@ -22,11 +26,12 @@ class Follower {
  public:
   Follower(StorageBook& book, Residency& residency) : book_(book), residency_(residency) {}
 
-  /// Begins with the next iteration. Requires: the schedule's actions are in order of op.
+  /// Begins with the next iteration, beside the others; replaces one for the same ops. Requires: the
+  /// schedule's actions are in order of op.
   void follow(Schedule schedule);
   /// Stops following.
   void leave();
-  [[nodiscard]] bool follows() const { return schedule_.has_value(); }
+  [[nodiscard]] bool follows() const { return !kinds_.empty(); }
 
   /// Carries out the op's actions. Throws what recomputation throws.
   void before_op(std::uint64_t shape);
@@ -41,11 +46,23 @@ class Follower {
     const c10::StorageImpl* storage;
     std::uint64_t serial;
   };
+  /// What the present iteration's op made as number `entry`; null: not yet, or it is gone.
+  [[nodiscard]] StorageRecord* find(std::uint32_t entry) const;
   void act(const Action& action);
+  [[nodiscard]] bool continues(const Schedule& schedule, std::uint64_t shape) const;
+  /// Goes on with another kind whose op this is. False: there is none.
+  bool turn(std::uint64_t shape);
+  void catch_up();
+  /// The kind whose ops are all that came.
+  [[nodiscard]] std::optional<std::size_t> ended() const;
 
   StorageBook& book_;
   Residency& residency_;
-  std::optional<Schedule> schedule_;
+  using KindPair = std::pair<std::size_t, std::size_t>;
+  std::vector<Schedule> kinds_;
+  std::size_t now_ = 0;                    ///< the followed kind
+  KindPair last_;                          ///< the two that were followed to their ends last
+  std::map<KindPair, std::size_t> nexts_;  ///< the kind that came after such two the last time
   std::vector<Made> made_;
   std::size_t next_op_ = 0;
   std::size_t next_action_ = 0;

@@ -43,10 +43,10 @@ def step(trainer: jobs.Trainer, i: int) -> dict[str, int]:
     return {key: after[key] - before[key] for key in ("evictions", "replays", "rooms")}
 
 
-def plain(name: str) -> dict[str, str]:
+def plain(name: str, iterations: int = ITERATIONS) -> dict[str, str]:
     trainer = fresh(name)
     with probe.installed(smallest=1):
-        for i in range(ITERATIONS):
+        for i in range(iterations):
             probe.library.probe_end_iteration()
             trainer.losses.append(trainer.step(i))
     return trainer.digests()
@@ -105,6 +105,62 @@ def test_what_is_planned_happens(name, share):
     assert done[0]["rooms"] == 0, "rescue has nothing to do"
     if name in LARGE:
         assert peak == made["peak"] and made["replays"] > 0
+
+
+def with_an_auxiliary_loss_now_and_then() -> jobs.Trainer:
+    """Iterations of two kinds that begin alike: every third has a second loss."""
+    torch.manual_seed(jobs.SEED)
+    trunk = torch.nn.Sequential(*(layer for _ in range(6) for layer in (torch.nn.Linear(64, 64), torch.nn.GELU())))
+    heads = torch.nn.ModuleList(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh()) for _ in range(2))
+    optimizer = torch.optim.SGD([*trunk.parameters(), *heads.parameters()], lr=0.05, momentum=0.9)
+    inputs = torch.randn(512, 64)
+
+    def one(i: int) -> list[float]:
+        optimizer.zero_grad()
+        features = trunk(inputs)
+        loss = heads[0](features).square().mean()
+        if i % 3 == 2:
+            loss = loss + heads[1](features).abs().mean()
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return jobs.Trainer([trunk, heads], [optimizer], one)
+
+
+def test_iterations_of_several_kinds_follow_a_schedule_each(monkeypatch):
+    monkeypatch.setitem(LARGE, "two_kinds", with_an_auxiliary_loss_now_and_then)
+    recorded, last = {3: "often", 5: "seldom"}, 16
+    wanted = plain("two_kinds", last)
+    gc.collect()
+    trainer = fresh("two_kinds")
+    base = library.ledger_held()
+    made, done, before = {}, [], {}
+    with probe.installed(smallest=1):
+        for i in range(last):
+            if i in recorded:
+                library.planned_record_next()
+            probe.library.probe_end_iteration()
+            if kind := recorded.get(i - 1):
+                budget, made[kind] = schedule(base, planned_probe.take_log(), 0.6)
+                planned_probe.follow()
+            if i == max(recorded) + 2:
+                before = planned_probe.counts()
+                library.ledger_limit(budget)
+                library.ledger_peak(1)
+            done.append(step(trainer, i))
+        probe.library.probe_end_iteration()
+        peak = library.ledger_peak(0)
+        library.ledger_limit(0)
+        counts = {key: value - before[key] for key, value in planned_probe.counts().items()}
+    followed = {i: done[i] for i in range(max(recorded) + 2, last)}
+    assert differences(wanted, trainer.digests()) == []
+    assert counts["iterations"] == len(followed) and counts["left"] == counts["refused"] == 0
+    assert made["often"] != made["seldom"] and made["often"]["replays"] > 0 < made["seldom"]["replays"]
+    for i, one in followed.items():
+        kind = "seldom" if i % 3 == 2 else "often"
+        guessed_wrong = 1 if i == 8 else 0  # nothing told that it would be of the other kind
+        assert one["replays"] - made[kind]["replays"] in (0, guessed_wrong) and one["rooms"] == 0, (i, kind, one)
+    assert peak <= budget, "the limit is held also where an iteration turns out to be of the other kind"
 
 
 def test_a_log_shows_the_job_and_not_its_evictions():
