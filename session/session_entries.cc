@@ -39,6 +39,8 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
   if (address == nullptr) return nullptr;
   if (tracer::Recorder* recorder = state.hot.recorder.load(std::memory_order_acquire))
     recorder->on_alloc(address, bytes, round_up(bytes), stream);
+  if (state.hot.metered.load(std::memory_order_relaxed))
+    state.port.on_arena_use(static_cast<std::int64_t>(round_up(bytes).value()));
   if (state.hot.history.load(std::memory_order_relaxed))
     state.port.on_block(BlockEvent::kAllocated, address, bytes, stream);
   return address;

@@ -107,6 +107,7 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"height_bytes", facts.height.value()},
           {"iterations", facts.iterations},
           {"left", facts.left},
+          {"kinds", facts.kinds},
           {"rooms", facts.rooms},
           {"tightened", facts.tightened},
           {"evictions_before", facts.evictions_before},

@@ -101,8 +101,17 @@ void CpuPort::note_given_back(void* address) noexcept {
 void CpuPort::tell(void* address, bool taken) noexcept {
   if (!ledger_.limited()) return;
   const auto bytes = static_cast<std::int64_t>(malloc_usable_size(address));
-  const std::uint64_t held = ledger_.held().value();
-  recompute::Planned::note_memory(taken ? bytes : -bytes, held - std::min(held, kept_.bytes().value()));
+  note_memory(taken ? bytes : -bytes);
+}
+
+void CpuPort::note_memory(std::int64_t delta) noexcept {
+  const std::uint64_t held = ledger_.in_tensors().value();
+  recompute::Planned::note_memory(delta, held - std::min(held, kept_.bytes().value()));
+}
+
+void CpuPort::on_arena_use(std::int64_t delta) {
+  ledger_.add_in_arena(delta);
+  note_memory(delta);
 }
 
 // Small blocks are rounded up and cut to PyTorch's alignment; large ones may have pages of their own.

@@ -30,6 +30,7 @@ class CpuPort final : public session::DevicePort {
   std::uint64_t record_fence(StreamId stream) override;
   bool fence_passed(std::uint64_t fence) override;
   session::Ledger* ledger() override { return &ledger_; }
+  void on_arena_use(std::int64_t delta) override;
   [[nodiscard]] bool commits_on_touch() const override { return true; }
   Bytes decommit(void* address, Bytes bytes) override;
 
@@ -55,6 +56,7 @@ class CpuPort final : public session::DevicePort {
 
  private:
   void tell(void* address, bool taken) noexcept;
+  void note_memory(std::int64_t delta) noexcept;
 
   std::string job_;
   void (*free_)(void*);

@@ -4,6 +4,7 @@
 // Thread safety: note() from any thread, also with an allocator's lock held; it takes no lock but its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -23,6 +24,7 @@ class MemoryMeter {
   }
   /// `delta` bytes were taken (or given back, below 0); `held` are held now.
   void note(std::int64_t delta, std::uint64_t held, bool own) {
+    if (!on_.load(std::memory_order_relaxed)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!on_) return;
     if (!heard_) base_ = static_cast<std::int64_t>(held) - delta;
@@ -55,7 +57,7 @@ class MemoryMeter {
 
  private:
   std::mutex mutex_;
-  bool on_ = false;
+  std::atomic<bool> on_{false};
   bool heard_ = false;
   std::int64_t base_ = 0;   ///< held when the meter started
   std::int64_t level_ = 0;  ///< since then

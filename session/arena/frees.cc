@@ -16,16 +16,23 @@ bool Frees::free(void* address) {
     const std::vector<StreamId> streams = hot_.uses.take(address);
     if (!streams.empty()) {
       if (recorder) recorder->on_free_requested(address);
-      if (ours) tell(address, /*completed=*/false);
+      if (ours) meter(address), tell(address, /*completed=*/false);
       free_later(address, ours, streams);
       return ours;
     }
   }
   if (recorder) recorder->on_free(address);
   if (!ours) return false;
+  meter(address);
   tell(address, /*completed=*/true);
   owner->free(address);
   return true;
+}
+
+void Frees::meter(void* address) {
+  if (!hot_.metered.load(std::memory_order_relaxed)) return;
+  const std::optional<allocator::ArenaBlock> block = arena_.owner_of(address)->block_at(address);
+  if (block) port_.on_arena_use(-static_cast<std::int64_t>(round_up(block->requested).value()));
 }
 
 // Runs before the block is free: afterwards another thread may get its address.

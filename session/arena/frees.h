@@ -27,6 +27,7 @@ class Frees {
  private:
   void free_later(void* address, bool in_arena, const std::vector<StreamId>& streams);
   void tell(void* address, bool completed);
+  void meter(void* address);
 
   SessionHot& hot_;
   DevicePort& port_;

@@ -25,6 +25,11 @@ Bytes ServedArena::live_bytes() const {
   return (now == nullptr ? Bytes(0) : now->live_bytes()) + hot_.former.live();
 }
 
+void ServedArena::meter(bool metered) {
+  if (Ledger* const ledger = port_.ledger()) ledger->note_in_arena(live_bytes());
+  hot_.metered.store(metered, std::memory_order_relaxed);
+}
+
 Bytes ServedArena::peak_bytes() const {
   const allocator::PlannedAllocator* const now = hot_.owner.load(std::memory_order_acquire);
   return now == nullptr ? Bytes(0) : now->peak_bytes();

@@ -69,6 +69,9 @@ class ServedArena {
   /// From now on every allocation checks that the arena has memory for it; with false, none does.
   void watch_memory(bool watched) { hot_.thin.store(watched, std::memory_order_relaxed); }
 
+  /// From now on requests and frees are told to the port (DevicePort::on_arena_use); with false, none is.
+  void meter(bool metered);
+
   /// The allocator that serves while the arena settles, or null.
   [[nodiscard]] allocator::PlannedAllocator* settling() const {
     return settling_.load(std::memory_order_acquire);

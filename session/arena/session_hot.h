@@ -38,18 +38,19 @@ class WatchBit {
 
 /// The fields that are read each time share one cache line.
 struct alignas(64) SessionHot {
-  static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4, kThin = 8;
+  static constexpr std::uint8_t kForked = 1, kPeriod = 2, kHistory = 4, kThin = 8, kMetered = 16;
 
   /// An allocation concerns more than the plan.
   [[nodiscard]] bool allocation_is_watched() const noexcept {
     return recorder.load(std::memory_order_acquire) != nullptr ||
-           (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory | kThin)) != 0 ||
+           (watched.load(std::memory_order_relaxed) & (kPeriod | kHistory | kThin | kMetered)) != 0 ||
            uses.any_waiting();
   }
   /// A free concerns more than the arena.
   [[nodiscard]] bool free_is_watched() const noexcept {
     return recorder.load(std::memory_order_acquire) != nullptr ||
-           (watched.load(std::memory_order_relaxed) & (kForked | kHistory)) != 0 || uses.any_noted();
+           (watched.load(std::memory_order_relaxed) & (kForked | kHistory | kMetered)) != 0 ||
+           uses.any_noted();
   }
 
   std::atomic<allocator::PlannedAllocator*> serving{nullptr};  ///< hands out addresses
@@ -61,6 +62,7 @@ struct alignas(64) SessionHot {
   WatchBit forked{watched, kForked};
   WatchBit watch_period{watched, kPeriod};  ///< no optimizer or user has marked yet
   WatchBit history{watched, kHistory};      ///< report every block (DevicePort::on_block)
+  WatchBit metered{watched, kMetered};      ///< count what tensors hold (DevicePort::on_arena_use)
   WatchBit thin{watched, kThin};            ///< the arena lacks memory that the plan may need
   FormerArenas former;                      ///< where tensors of older plans live
 };

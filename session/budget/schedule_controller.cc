@@ -45,23 +45,28 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
     judge(counts, limit);
   }
   if (scheduler_.busy()) take_schedule(number);
+  const bool strayed = torch_.follow_counters().left != left_at_mark_ && counts.rooms != at_mark_.rooms;
+  if (follows() && !on_trial_) further_.before_end(strayed);
   const bool records = state_.load() == State::kRecording || (on_trial_ && to_log_ > 0);
   const bool recorded = records && !std::exchange(asked_now_, false);
   left_at_mark_ = torch_.follow_counters().left;
   torch_.end_iteration();
   if (recorded) take_log(limit);
+  if (follows() && !on_trial_) further_.after_end(budget_);
   at_mark_ = torch_.counters();
   const FollowCounters follow = torch_.follow_counters();
   const std::lock_guard lock(mutex_);
   facts_.followed = state_.load() == State::kFollowing;
   if (!facts_.followed) return;
+  facts_.kinds = kinds();
   facts_.iterations = follow.iterations - follow_before_.iterations;
   facts_.left = follow.left - follow_before_.left;
   facts_.rooms = at_mark_.rooms - rooms_before_;
 }
 
 bool ScheduleController::is_steady() const {
-  return follows() && followed_ > 0 && astray_ == 0 && !on_trial_ && !scheduler_.busy();
+  return follows() && followed_ > 0 && astray_ == 0 && !on_trial_ && !scheduler_.busy() &&
+         !further_.is_learning();
 }
 
 // The logged iteration begins with nothing evicted, as iterations under a schedule do.
@@ -143,6 +148,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
 
 void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t number,
                                          const std::string& why) {
+  if (!on_trial_) further_.begin(schedule, log_.get());
   present_ = schedule;
   is_kept_ = has_arena_ = proven_ = false;
   state_.change(State::kFollowing, why);
@@ -205,6 +211,7 @@ void ScheduleController::stay_alone(const std::string& why) {
 
 void ScheduleController::stop() {
   scheduler_.cancel();
+  further_.stop();
   torch_.leave();
   log_.reset();
   held_ = false;

@@ -8,6 +8,8 @@
 // A schedule that an earlier run kept is followed from the first iteration under a limit on, while that is
 // logged. It is on trial until it was checked on that log: then it is as one that was made here.
 //
+// Iterations of other ops in between get schedules of their own (further_schedules.h).
+//
 // Allocations under a schedule are the same in each iteration, so an arena can be planned for them. While
 // there is such a plan, hold() keeps the schedule as it is; if the arena does not fit, tighten() requests
 // another one.
@@ -25,6 +27,7 @@
 
 #include "core/timed_ops.h"
 #include "planner/schedule/background.h"
+#include "session/budget/further_schedules.h"
 #include "session/plans/kept_schedules.h"
 #include "session/ports/torch_port.h"
 #include "session/states/states.h"
@@ -35,7 +38,8 @@ namespace stowage::session {
 struct ScheduleFacts {
   bool followed = false;
   std::uint64_t since = 0;             ///< iterations that had ended when the first was followed; 0: never
-  std::uint64_t evictions = 0;         ///< planned in each iteration
+  std::uint64_t kinds = 0;             ///< of iterations that have a schedule
+  std::uint64_t evictions = 0;         ///< planned in each iteration of the first kind
   std::uint64_t recomputed_ops = 0;    ///< planned in each iteration
   std::uint64_t recompute_ns = 0;      ///< what these ops took in the logged iteration
   std::uint64_t ops_ns = 0;            ///< what all ops of the logged iteration took
@@ -63,7 +67,7 @@ class ScheduleController {
         wait_(wait),
         port_(port),
         kept_(kept),
-        scheduler_(kept == nullptr ? std::move(maker) : kept->before(std::move(maker))) {}
+        maker_(kept == nullptr ? std::move(maker) : kept->before(std::move(maker))) {}
   ScheduleController(TorchPort& torch, std::chrono::milliseconds wait, Maker maker,
                      KeptSchedules* kept = nullptr)
       : ScheduleController(torch, wait, nullptr, std::move(maker), kept) {}
@@ -81,6 +85,10 @@ class ScheduleController {
   [[nodiscard]] bool is_steady() const;
   /// An arena fits into the budget under it.
   [[nodiscard]] bool has_arena() const { return follows() && has_arena_; }
+  /// The iteration that begins is logged beside the schedule that is followed.
+  [[nodiscard]] bool logs_further() const { return further_.logs(); }
+  /// Kinds of iterations that have a schedule.
+  [[nodiscard]] std::uint64_t kinds() const { return follows() ? 1 + further_.count() : 0; }
   /// True: keeps the schedule as it is, as long as the job's ops match it.
   void hold(bool held) { held_ = held; }
   /// The arena takes `excess` bytes too many: requests a schedule for that much less. False: there will be
@@ -110,7 +118,9 @@ class ScheduleController {
   const std::chrono::milliseconds wait_;
   DevicePort* const port_;
   KeptSchedules* const kept_;
-  planner::schedule::BackgroundScheduler scheduler_;
+  const Maker maker_;
+  planner::schedule::BackgroundScheduler scheduler_{maker_};
+  FurtherSchedules further_{torch_, wait_, maker_, kept_};
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made from it
   Bytes budget_{0};                     ///< of the schedule that was asked for last
   bool asked_now_ = false;              ///< requested at the last mark

@@ -41,8 +41,10 @@ Status PlannedPhase::leave_opening(const JointPlan& others) {
   return {};
 }
 
+// What rescue evicts on demand it evicts otherwise the next time: no plan is made for such iterations.
 void PlannedPhase::restart(bool records_on) {
-  replanning_.restart(/*others_evict=*/under_budget_.is_scheduled(), records_on);
+  scheduled_kinds_ = under_budget_.scheduled_kinds();
+  replanning_.restart(/*others_evict=*/scheduled_kinds_ == 1, records_on);
   worth_.restart();
   exchange_.restart();
   iterations_.restart();
@@ -52,6 +54,7 @@ void PlannedPhase::restart(bool records_on) {
 SessionVerdict PlannedPhase::on_mark(MarkSource source, std::uint32_t window_marks) {
   if (under_budget_.is_lost()) return leave_plan();
   if (SessionVerdict unsettled = under_budget_.settle(window_marks); unsettled.changes()) return unsettled;
+  if (under_budget_.scheduled_kinds() > scheduled_kinds_) restart();
   const std::optional<ServedIteration> ended = iterations_.on_mark(source);
   return ended ? on_iteration(*ended) : SessionVerdict{};
 }

@@ -178,7 +178,7 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
     ask_lower();  // asking for these has ended the search for lower ones
     return false;
   }
-  if ((budget_.on() && !only_more) || is_worse(made, reserved)) {
+  if (is_over_budget(made, only_more) || is_worse(made, reserved)) {
     note(1, "the plans stay as they are: those for all kinds would need too much memory, " +
                 std::to_string(made.height.value()) + " bytes (lower bound " +
                 std::to_string(made.lower_bound.value()) + ")");
@@ -198,6 +198,11 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
   plans_.keep();
   ask_lower();
   return true;
+}
+
+// The budget has room for the arena that is there, and for a little more: it grows where that is free.
+bool Replanning::is_over_budget(const JointPlan& made, bool only_more) const {
+  return budget_.on() && !only_more && made.height > expected({}) && in_pages(made.height) > arena_.mapped();
 }
 
 Status Replanning::put_in(const JointPlan& made, bool only_more) {

@@ -76,7 +76,7 @@ void KeptSchedules::refuse_last_run() noexcept {
       [this](const char* what) { folder_.tell(what); });
 }
 
-void KeptSchedules::keep(const Schedule& schedule, std::uint32_t marks) noexcept {
+void KeptSchedules::keep(const Schedule& schedule, std::uint32_t marks, bool by_job) noexcept {
   contained(
       [&] {
         const std::lock_guard lock(mutex_);
@@ -84,7 +84,7 @@ void KeptSchedules::keep(const Schedule& schedule, std::uint32_t marks) noexcept
         if (!folder) return;
         const KeptSchedule kept{folder_.context(), info_.job, marks, schedule.shape_hashes, schedule.actions};
         keep_as(*folder, name_of_ops(kept.shape_hashes), kept);
-        if (!settings_.command.empty()) keep_as(*folder, name_of_job(), kept);
+        if (by_job && !settings_.command.empty()) keep_as(*folder, name_of_job(), kept);
       },
       [this](const char* what) { folder_.tell(what); });
 }

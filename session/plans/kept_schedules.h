@@ -44,11 +44,14 @@ class KeptSchedules {
   /// A maker that returns a kept schedule for the log where one fits, else what `make` does.
   [[nodiscard]] Maker before(Maker make);
   /// Keeps the schedule, of an iteration with so many marks.
-  void keep(const Schedule& schedule, std::uint32_t marks) noexcept;
+  void keep(const Schedule& schedule, std::uint32_t marks) noexcept { keep(schedule, marks, true); }
+  /// Keeps a further one of the job's, under its ops' name alone.
+  void keep_by_ops(const Schedule& schedule) noexcept { keep(schedule, 1, /*by_job=*/false); }
   [[nodiscard]] KeptScheduleFacts facts() const;
 
  private:
   [[nodiscard]] bool finds() const;
+  void keep(const Schedule& schedule, std::uint32_t marks, bool by_job) noexcept;
   [[nodiscard]] std::string name_of_job() const;
   [[nodiscard]] std::string name_of_ops(const std::vector<std::uint64_t>& shape_hashes) const;
   [[nodiscard]] Result<KeptSchedule> read(const format::PrivateFolder& folder, const std::string& name) const;

@@ -71,6 +71,9 @@ class DevicePort {
   /// free before another request can get the address. If a free was requested earlier, its completion has no
   /// `bytes` and `stream`.
   virtual void on_block(BlockEvent /*event*/, void* /*address*/, Bytes /*bytes*/, StreamId /*stream*/) {}
+  /// A tensor took `delta` bytes of the arena (below 0: gave them back), while an iteration under a budget is
+  /// logged: for the log, as what upstream gives.
+  virtual void on_arena_use(std::int64_t /*delta*/) {}
   /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
   virtual Ledger* ledger() { return nullptr; }
   /// Arena memory is committed at first touch, so that a budget can count it block by block.

@@ -88,6 +88,14 @@ class Ledger {
     const std::uint64_t arena = arena_.load();
     return Bytes(std::max(held_.load(), arena) - arena);
   }
+  /// What tensors hold in the arena: as of the last mark, or exactly while an iteration is logged.
+  void note_in_arena(Bytes bytes) noexcept { in_arena_.store(static_cast<std::int64_t>(bytes.value())); }
+  void add_in_arena(std::int64_t delta) noexcept { in_arena_.fetch_add(delta); }
+  [[nodiscard]] Bytes in_arena() const noexcept {
+    return Bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(in_arena_.load(), 0)));
+  }
+  /// held(), with what tensors hold in the arena in place of the arena.
+  [[nodiscard]] Bytes in_tensors() const noexcept { return upstream() + in_arena(); }
   /// Peak of held() since the limit was met, or overall if it is not; and overall peak of upstream().
   [[nodiscard]] Bytes peak_held() const noexcept { return Bytes(peak_held_.load()); }
   [[nodiscard]] Bytes peak_upstream() const noexcept { return Bytes(peak_upstream_.load()); }
@@ -138,6 +146,7 @@ class Ledger {
   }
 
   std::atomic<std::uint64_t> held_{0};
+  std::atomic<std::int64_t> in_arena_{0};
   std::atomic<std::uint64_t> arena_{0};  ///< of these
   std::atomic<std::uint64_t> limit_{kNoLimit};
   std::atomic<bool> unmet_{false};  ///< a limit was set, and more was held ever since

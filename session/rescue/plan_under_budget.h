@@ -39,6 +39,10 @@ class PlanUnderBudget {
 
   /// The plan, or the one being made, is for iterations under a schedule.
   [[nodiscard]] bool is_scheduled() const { return scheduled_.load(std::memory_order_acquire); }
+  /// Kinds of iterations that have a schedule; 0: none needs one.
+  [[nodiscard]] std::uint64_t scheduled_kinds() const {
+    return is_scheduled() ? budget_.schedule().kinds() : 0;
+  }
   /// Tensors may be evicted while a plan is followed.
   [[nodiscard]] bool evicts() const { return is_scheduled() || arena_.settling() != nullptr; }
   /// Part of the arena was given up for a request that did not fit.

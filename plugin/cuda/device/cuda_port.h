@@ -51,6 +51,7 @@ class CudaPort final : public session::DevicePort {
   Bytes largest_cached() override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
   void on_block(session::BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
+  void on_arena_use(std::int64_t delta) override { limit_.note_arena(delta); }
   std::shared_ptr<tracer::OpClock> make_op_clock() override;
   StreamId current_stream() override;
   std::uint64_t record_fence(StreamId stream) override;

@@ -62,9 +62,18 @@ void UpstreamLimit::on_event(const Event& event) noexcept {
 
 // For a schedule's log. Only needed under a limit.
 void UpstreamLimit::note_tensors(std::int64_t delta) noexcept {
-  const std::int64_t held = in_tensors_.fetch_add(delta) + delta;
-  if (ledger_->limited())
-    recompute::Planned::note_memory(delta, static_cast<std::uint64_t>(std::max<std::int64_t>(held, 0)));
+  in_tensors_.fetch_add(delta);
+  if (ledger_->limited()) tell_meter(delta);
+}
+
+void UpstreamLimit::note_arena(std::int64_t delta) noexcept {
+  ledger_->add_in_arena(delta);
+  tell_meter(delta);
+}
+
+void UpstreamLimit::tell_meter(std::int64_t delta) noexcept {
+  const std::int64_t held = std::max<std::int64_t>(in_tensors_.load(), 0);
+  recompute::Planned::note_memory(delta, static_cast<std::uint64_t>(held) + ledger_->in_arena().value());
 }
 
 void UpstreamLimit::cap(std::optional<Bytes> most) noexcept try {

@@ -42,6 +42,9 @@ class UpstreamLimit final : public session::UpstreamCap {
     if (low_point_.is_reached()) upstream_.emptyCache();
   }
 
+  /// Tensors took `delta` bytes of the arena (below 0: gave them back). Requires: count_in() was called.
+  void note_arena(std::int64_t delta) noexcept;
+
   /// How many of upstream's out-of-memory errors the job did not see: upstream was asked again.
   [[nodiscard]] std::int64_t mended() const { return mended_.load(std::memory_order_relaxed); }
   void note_mended() { mended_.fetch_add(1, std::memory_order_relaxed); }
@@ -50,6 +53,7 @@ class UpstreamLimit final : public session::UpstreamCap {
  private:
   void on_event(const Event& event) noexcept;
   void note_tensors(std::int64_t delta) noexcept;
+  void tell_meter(std::int64_t delta) noexcept;
 
   const c10::DeviceIndex index_;
   Upstream& upstream_;

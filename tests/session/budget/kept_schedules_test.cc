@@ -225,8 +225,7 @@ TEST_F(KeptSchedulesTest, WhatTakesSlightlyMoreInThisRunIsUsedUpToTheLimit) {
     for (int i = 0; i < 4; ++i) i == 0 ? next.mark() : next.followed();
     EXPECT_EQ(next.facts().found, fits ? 1u : 0u);
     EXPECT_EQ(next.facts().refused, fits ? 0u : 1u);
-    if (fits) EXPECT_EQ(next.budget.facts().peak, limit);
-    if (fits) EXPECT_TRUE(next.budget.has_arena());
+    EXPECT_EQ(next.budget.facts().peak == limit && next.budget.has_arena(), fits);
   }
 }
 

@@ -49,6 +49,12 @@ class ScheduleControllerTest : public ::testing::Test {
     ++torch_.follow_counts.left;
     rescued();
   }
+  static StepLog of_other_ops() {
+    StepLog log;
+    log.trace.ops.resize(2);
+    log.shape_hashes = {1, 2};
+    return log;
+  }
   void until_followed() {
     rescued();
     rescued();  // is to be written down: the next one
@@ -198,9 +204,9 @@ TEST_F(ScheduleControllerTest, IterationsThatDifferInARowAreWrittenDownAnew) {
   EXPECT_FALSE(budget_.facts().followed);
   until_followed();
   EXPECT_TRUE(torch_.follows);
-  EXPECT_EQ(torch_.recordings, 2);
+  EXPECT_EQ(budgets_.size(), 2u);
   for (int i = 0; i < 40; ++i) differing();
-  EXPECT_EQ(torch_.recordings, 3);
+  EXPECT_EQ(budgets_.size(), 3u);
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
 }
@@ -308,15 +314,57 @@ TEST_F(ScheduleControllerTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) 
   }
 }
 
-TEST_F(ScheduleControllerTest, OneThatIsLeftNowAndThenStays) {
+TEST_F(ScheduleControllerTest, OneThatIsLeftNowAndThenStaysAndTheOtherKindGetsAScheduleToo) {
   until_followed();
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 3; ++i) {
     followed();
     followed();
     differing();
   }
   EXPECT_TRUE(torch_.follows);
-  EXPECT_EQ(torch_.recordings, 1);
+  EXPECT_EQ(torch_.recordings, 2) << "after the third one";
+  followed();
+  EXPECT_FALSE(budget_.is_steady());
+  EXPECT_EQ(budgets_.size(), 1u) << "the log was of the ops that there is a schedule for";
+  followed();
+  EXPECT_EQ(torch_.recordings, 3);
+  torch_.iteration.emplace(of_other_ops());
+  differing();
+  EXPECT_EQ(budget_.kinds(), 1u);
+  followed();
+  EXPECT_EQ(budget_.kinds(), 2u);
+  EXPECT_EQ(budget_.facts().kinds, 2u);
+  EXPECT_EQ(torch_.followed, 2);
+  EXPECT_EQ(budgets_, (std::vector<Bytes>{budgets_[0], budgets_[0]}));
+  for (int i = 0; i < 10; ++i) followed();
+  EXPECT_TRUE(budget_.is_steady());
+  EXPECT_EQ(torch_.recordings, 3);
+  budget_.stop();
+  EXPECT_EQ(budget_.kinds(), 0u);
+}
+
+TEST_F(ScheduleControllerTest, WhatIsNotFoundIsLookedForAgainAfterTwiceAsMany) {
+  until_followed();
+  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
+  for (int i = 0; i < 30; ++i) followed();
+  const int first = torch_.recordings;
+  EXPECT_EQ(first, 1 + static_cast<int>(FurtherSchedules::kMostLogged));
+  EXPECT_TRUE(budget_.is_steady());
+  for (int i = 0; i < 5; ++i) followed(), differing(), followed();
+  EXPECT_EQ(torch_.recordings, first);
+  followed(), differing();
+  EXPECT_GT(torch_.recordings, first);
+}
+
+TEST_F(ScheduleControllerTest, AKindWithoutAScheduleIsLeftToRescue) {
+  until_followed();
+  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
+  torch_.iteration.emplace(of_other_ops());
+  least_ = kLimit;
+  for (int i = 0; i < 40; ++i) followed(), differing(), followed();
+  EXPECT_EQ(budget_.kinds(), 1u);
+  EXPECT_EQ(budgets_.size(), 2u) << "it is asked for once";
+  EXPECT_TRUE(torch_.follows);
 }
 
 TEST_F(ScheduleControllerTest, StoppedItFollowsNothingAndBeginsAnew) {

@@ -1,0 +1,98 @@
+#include "session/budget/further_schedules.h"
+
+#include <memory>
+#include <string>
+
+#include "session/settings/notice.h"
+
+namespace stowage::session {
+
+void FurtherSchedules::begin(const Schedule& first, const StepLog* log) {
+  const std::uint64_t hash = hash_of_ops(first.shape_hashes);
+  if (known_.empty() || hash != first_) {
+    stop();
+    known_ = {first_ = hash};
+  }
+  if (log == nullptr) return;
+  for (std::size_t op = 0; op < log->shape_hashes.size(); ++op)
+    times_[log->shape_hashes[op]] = {log->trace.ops[op].duration_ns, log->trace.ops[op].timed_by};
+}
+
+void FurtherSchedules::stop() {
+  scheduler_.cancel();
+  end_search();
+  known_.clear();
+  times_.clear();
+  patience_ = kTimesLeft;
+  count_ = 0;
+}
+
+void FurtherSchedules::end_search() {
+  strayed_ = to_look_at_ = 0;
+  logging_ = pauses_ = asked_log_ = asked_schedule_ = false;
+  learning_ = false;
+}
+
+void FurtherSchedules::before_end(bool strayed) {
+  if (strayed) ++strayed_;
+  if (scheduler_.busy()) return take_schedule();
+  if (!learning_.load() && strayed && strayed_ >= patience_ && known_.size() <= kMost) {
+    learning_ = true;
+    patience_ *= 2;
+    to_look_at_ = kMostLogged;
+  }
+  if (to_look_at_ == 0 || logging_) return;
+  if (std::exchange(pauses_, false)) return;
+  torch_.record_next(nullptr);
+  logging_ = asked_log_ = true;
+}
+
+// Every second iteration can be logged, and after some the other ones: kinds may come in turn.
+void FurtherSchedules::after_end(Bytes budget) {
+  constexpr std::uint64_t kInARow = 3;
+  if (!logging_ || std::exchange(asked_log_, false)) return;
+  logging_ = false;
+  --to_look_at_;
+  pauses_ = to_look_at_ % kInARow == 0;
+  take_log(budget);
+}
+
+void FurtherSchedules::take_log(Bytes budget) {
+  std::optional<Result<StepLog>> log = torch_.take_log();
+  const bool is_good = log && log->ok();
+  if (!is_good || known_.count(hash_of_ops((*log)->shape_hashes)) != 0) {
+    if (to_look_at_ == 0) end_search();
+    return;
+  }
+  known_.insert(hash_of_ops((*log)->shape_hashes));
+  to_look_at_ = 0;
+  borrow_times(**log);
+  if (!scheduler_.submit(std::make_shared<const StepLog>(std::move(**log)), budget)) return end_search();
+  asked_schedule_ = true;
+}
+
+void FurtherSchedules::borrow_times(StepLog& log) const {
+  for (std::size_t op = 0; op < log.shape_hashes.size(); ++op) {
+    const auto known = times_.find(log.shape_hashes[op]);
+    if (known == times_.end()) continue;
+    log.trace.ops[op].duration_ns = known->second.ns;
+    log.trace.ops[op].timed_by = known->second.source;
+  }
+}
+
+void FurtherSchedules::take_schedule() {
+  const bool first = std::exchange(asked_schedule_, false);
+  std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
+  if (!made) return;
+  end_search();
+  if (!made->ok())
+    return note(1, "budget: a further kind of iteration has no schedule: " + made->error().message);
+  if (Status followed = torch_.follow(**made); !followed) return;
+  patience_ = kTimesLeft;
+  ++count_;
+  note(1, "budget: a schedule for a further kind of iteration is followed: " +
+              std::to_string((*made)->replays) + " ops recomputed in each");
+  if (kept_ != nullptr) kept_->keep_by_ops(**made);
+}
+
+}  // namespace stowage::session
