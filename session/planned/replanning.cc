@@ -110,7 +110,7 @@ std::vector<planner::Tenant> Replanning::tenants() const {
 bool Replanning::is_in_the_way(std::uint64_t displaced) {
   const bool more = std::exchange(displaced_, displaced) != displaced;
   const bool due = outstayed_.is_due(displaced);
-  if (!more || budget_.on()) return due;
+  if (!more) return due;
   const std::vector<planner::Tenant> stay = tenants();
   return due || std::any_of(stay.begin(), stay.end(), [this](const planner::Tenant& tenant) {
            return std::find(around_.begin(), around_.end(), tenant) == around_.end();
@@ -122,7 +122,7 @@ bool Replanning::ask(Bytes reserved) {
   const Trace trace = recording_.recorder().snapshot(tracer::Extent::kAll);
   const auto wanted = [this](std::uint64_t fingerprint) { return learner_.wants(fingerprint); };
   Status asked = plans_.learn(trace, wanted);
-  std::vector<planner::Tenant> stay = budget_.on() ? std::vector<planner::Tenant>() : tenants();
+  std::vector<planner::Tenant> stay = tenants();
   allowance_.end();
   if (asked) asked = plans_.make_anew(stay, arena_.allocator().stream_ranges(), tolerable(stay, reserved));
   if (!asked) {
@@ -186,7 +186,7 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
   }
   if (Status put = put_in(made, only_more); !put) {
     note(1, "the plans stay as they are: " + put.error().message);
-    learner_.close();
+    if (!budget_.on()) learner_.close();  // under one there may be room for it later
     return false;
   }
   plans_.use(std::move(made));
@@ -200,9 +200,11 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
   return true;
 }
 
-// The budget has room for the arena that is there, and for a little more: it grows where that is free.
+// The budget has room for the arena that is there, and for what is free beside what lies outside it now.
 bool Replanning::is_over_budget(const JointPlan& made, bool only_more) const {
-  return budget_.on() && !only_more && made.height > expected({}) && in_pages(made.height) > arena_.mapped();
+  if (!budget_.on() || only_more || in_pages(made.height) <= arena_.mapped()) return false;
+  const Ledger& ledger = *port_.ledger();
+  return in_pages(made.height) + ledger.upstream() > ledger.limit();
 }
 
 Status Replanning::put_in(const JointPlan& made, bool only_more) {

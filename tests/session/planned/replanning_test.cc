@@ -210,7 +210,8 @@ TEST_F(ReplanningTest, NorWherePagesOfUpstreamStayWhole) {
   port.give_back(outside);
 }
 
-TEST_F(ReplanningTest, UnderABudgetPlansInUseNeverMove) {
+TEST_F(ReplanningTest, UnderABudgetPlansMoveOnlyWhereItHasRoomForThem) {
+  port.counted = true;
   begin(plan_of(3));
   BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
                         std::chrono::milliseconds(0));
@@ -224,13 +225,31 @@ TEST_F(ReplanningTest, UnderABudgetPlansInUseNeverMove) {
     return changed;
   };
   for (int i = 0; i < 3; ++i) iterate({kBlock, kBlock, kBlock}, under_budget);
-  asked.made = joint_of({plan_above(3, 1), plan_of(4)});
+  const JointPlan higher = joint_of({plan_above(3, 1), plan_of(4)});
+  const Bytes page = port.arena_page();
+  const Bytes needed = allocator::round_up_to(higher.height, page);
+  ASSERT_GT(needed, arena->mapped());
+  port.count.set_limit(needed + port.count.upstream() - page);
+  asked.made = higher;
   EXPECT_FALSE(evaluate_under_it(2));
   ASSERT_EQ(asked.times, 1);
   EXPECT_TRUE(asked.options.tenants.empty());
+  port.count.set_limit(needed + port.count.upstream() + Bytes(kMib));
+  asked.made = higher;
+  ASSERT_TRUE(plans.make_anew({}));
+  EXPECT_TRUE(iterate({kBlock, kBlock, kBlock}, under_budget));
+  EXPECT_EQ(plans.in_use().height, higher.height);
+}
+
+TEST_F(ReplanningTest, UnderABudgetOneMoreIsPutBesideThoseInUse) {
+  begin(plan_of(3));
+  BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
+                        std::chrono::milliseconds(0));
+  Replanning under_budget(settings, port, held, *arena, plans, recording, learner, guard, room, facts);
   asked.made = joint_of({plan_of(3), plan_of(4)});
   ASSERT_TRUE(plans.make_anew({}));
-  EXPECT_TRUE(iterate({kBlock, kBlock, kBlock}, under_budget)) << "one more, beside the one in use";
+  EXPECT_TRUE(iterate({kBlock, kBlock, kBlock}, under_budget));
+  EXPECT_EQ(plans.in_use().plans.size(), 2u);
 }
 
 TEST_F(ReplanningTest, ALowerPlacementIsUsedInPlace) {
