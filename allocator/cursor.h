@@ -37,6 +37,7 @@
 #include <vector>
 
 #include "core/plan.h"
+#include "core/support/kind_history.h"
 
 namespace stowage::allocator {
 
@@ -87,7 +88,7 @@ class Cursor {
   /// More plans, after those that are there. The position stays.
   void add(const Plan& plan);
   /// The plans of the latest iterations, oldest first.
-  [[nodiscard]] const std::vector<std::uint32_t>& history() const { return history_; }
+  [[nodiscard]] const std::vector<std::uint32_t>& history() const { return history_.kinds(); }
   /// Goes to the beginning of the plan that should follow after `history`. Requires: no iteration has begun,
   /// and all are plans.
   void foresee(const std::vector<std::uint32_t>& history);
@@ -134,8 +135,6 @@ class Cursor {
   [[nodiscard]] std::uint32_t plan_that_ended() const;
   void begin_iteration(std::uint32_t ended);
   [[nodiscard]] std::uint32_t predict(std::uint32_t ended);
-  [[nodiscard]] std::uint32_t followed_last(std::uint32_t plan) const;
-  [[nodiscard]] std::size_t likeliest_next() const;
   [[nodiscard]] bool came_as_told(std::uint32_t ended);
 
   std::vector<Sequence> plans_;
@@ -149,13 +148,12 @@ class Cursor {
   std::uint32_t unmatched_ = 0;      ///< requests since the last one that was found
   std::uint32_t requests_ = 0;  ///< of the iteration, or entries up to its last inner mark and those since
   std::uint32_t found_since_jump_ = 0;
-  bool turned_ = false;                 ///< the iteration was found to be the other twin's
-  bool clean_ = true;                   ///< every request of the iteration so far was the next of the plan
-  std::uint32_t marks_seen_ = 0;        ///< inner marks passed in this iteration
-  std::vector<std::uint32_t> history_;  ///< the plans of the latest iterations, for twins the first one
-  std::size_t foretold_ = 0;            ///< the place in history_ that says what comes next; 0: none does
-  std::vector<std::uint32_t> coming_;   ///< what expect() was told
-  std::size_t came_ = 0;                ///< iterations of these that came so far
+  bool turned_ = false;                ///< the iteration was found to be the other twin's
+  bool clean_ = true;                  ///< every request of the iteration so far was the next of the plan
+  std::uint32_t marks_seen_ = 0;       ///< inner marks passed in this iteration
+  KindHistory history_;                ///< the plans of the latest iterations, for twins the first one
+  std::vector<std::uint32_t> coming_;  ///< what expect() was told
+  std::size_t came_ = 0;               ///< iterations of these that came so far
   std::uint64_t iteration_ = 0;
 };
 

@@ -8,7 +8,6 @@
 namespace stowage::allocator {
 namespace {
 
-constexpr std::size_t kHistory = 512;     // iterations that are remembered
 constexpr std::uint32_t kMarkSlack = 16;  // entries that a mark may be off (or an eighth of the plan)
 
 }  // namespace
@@ -78,7 +77,6 @@ std::uint32_t Cursor::whose_turn(std::uint32_t plan) const {
 
 void Cursor::foresee(const std::vector<std::uint32_t>& history) {
   history_.clear();
-  foretold_ = 0;
   for (const std::uint32_t plan : history) {
     plans_[plan].last_used = ++iteration_;
     at_ = {whose_turn(predict(first_twin(plan))), 0};
@@ -99,59 +97,18 @@ bool Cursor::came_as_told(std::uint32_t ended) {
   return false;
 }
 
-// What followed most often after the longest earlier runs that are like the latest iterations; so an
-// evaluation every n iterations, or n micro-steps, are foretold from their second round on, and one that came
-// once after many training steps is not foretold after each of them. As long as it comes true the place moves
-// along, and nothing is searched.
 std::uint32_t Cursor::predict(std::uint32_t ended) {
-  const bool came_true = foretold_ != 0 && history_[foretold_] == ended;
-  const std::uint32_t before = history_.empty() ? ended : history_.back();
-  history_.push_back(ended);
-  const bool full = history_.size() > kHistory;
-  if (full) history_.erase(history_.begin(), history_.begin() + kHistory / 2);
-  if (came_as_told(ended)) {
-    foretold_ = 0;
-    return coming_[came_];
-  }
-  if (came_true && !full) return history_[++foretold_];
-  foretold_ = likeliest_next();
-  return foretold_ != 0 ? history_[foretold_] : before;
+  if (!came_as_told(ended)) return history_.next_after(ended);
+  history_.append(ended);
+  return coming_[came_];
 }
 
 // As predict() will tell at the iteration's end, or nearly so.
 std::uint32_t Cursor::likely_next() const {
   const std::uint32_t present = first_twin(at_.plan);
   const bool told = came_ + 1 < coming_.size() && coming_[came_] == present;
-  const std::uint32_t next = told ? coming_[came_ + 1] : followed_last(present);
+  const std::uint32_t next = told ? coming_[came_ + 1] : history_.followed_last(present);
   return next == present ? twin_of(at_.plan) : whose_turn(next);
-}
-
-std::uint32_t Cursor::followed_last(std::uint32_t plan) const {
-  if (foretold_ != 0 && foretold_ + 1 < history_.size() && history_[foretold_] == plan)
-    return history_[foretold_ + 1];
-  for (std::size_t next = history_.size(); next-- > 1;) {
-    if (history_[next - 1] == plan) return history_[next];
-  }
-  return plan;
-}
-
-// A place in history_: the earliest of those that are equally good, so that it can move along for longest. 0:
-// the latest iteration is the first of its kind.
-std::size_t Cursor::likeliest_next() const {
-  const std::size_t size = history_.size();
-  std::vector<std::size_t> earliest(plans_.size(), 0), times(plans_.size(), 0);  // by what followed
-  std::size_t longest = 0;
-  for (std::size_t next = size - 1; next > 0; --next) {
-    std::size_t run = 0;
-    while (run < next && history_[next - 1 - run] == history_[size - 1 - run]) ++run;
-    if (run < longest || run == 0) continue;
-    if (run > longest) std::fill(times.begin(), times.end(), 0);
-    longest = run;
-    ++times[history_[next]];
-    earliest[history_[next]] = next;
-  }
-  const auto most = std::max_element(times.begin(), times.end());
-  return longest == 0 ? 0 : earliest[static_cast<std::size_t>(most - times.begin())];
 }
 
 }  // namespace stowage::allocator

@@ -17,9 +17,8 @@ void Follower::follow(Schedule schedule) {
 void Follower::leave() {
   kinds_.clear();
   made_.clear();
-  nexts_.clear();
-  now_ = 0;
-  last_ = {};
+  history_.clear();
+  now_ = next_ = 0;
   on_course_ = false;
 }
 
@@ -97,14 +96,12 @@ void Follower::next_iteration() {
   if (kinds_.empty()) return;
   if (const std::optional<std::size_t> kind = on_course_ ? ended() : std::nullopt) {
     ++counts_.iterations;
-    nexts_[last_] = *kind;
-    last_ = {last_.second, *kind};
+    next_ = history_.next_after(static_cast<std::uint32_t>(*kind));
   } else if (on_course_) {
     ++counts_.left;
   }
   made_.clear();
-  const auto next = nexts_.find(last_);
-  now_ = next != nexts_.end() ? next->second : last_.second;
+  now_ = next_;
   next_op_ = next_action_ = 0;
   on_course_ = true;
 }

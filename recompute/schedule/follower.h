@@ -2,7 +2,7 @@
 // iteration, as long as the ops are those that it was made for.
 //
 // Ops and the buffers that they make are counted from the iteration's beginning. An iteration begins with the
-// schedule that came after the last two iterations the time before. At an op of another shape than the
+// schedule of the kind that most likely comes. At an op of another shape than the
 // schedule's (recipe/call_hash.h) it goes on with one that has the same ops so far, and evicts what is
 // evicted there by then. Where there is none the following ends until the next iteration; what is evicted
 // then comes back on demand.
@@ -11,13 +11,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "core/runtime/runtime_counters.h"
 #include "core/step_log.h"
+#include "core/support/kind_history.h"
 #include "recompute/residency/residency.h"
 
 namespace stowage::recompute {
@@ -58,11 +57,10 @@ class Follower {
 
   StorageBook& book_;
   Residency& residency_;
-  using KindPair = std::pair<std::size_t, std::size_t>;
   std::vector<Schedule> kinds_;
-  std::size_t now_ = 0;                    ///< the followed kind
-  KindPair last_;                          ///< the two that were followed to their ends last
-  std::map<KindPair, std::size_t> nexts_;  ///< the kind that came after such two the last time
+  std::size_t now_ = 0;   ///< the followed kind
+  std::size_t next_ = 0;  ///< the kind that most likely comes next
+  KindHistory history_;
   std::vector<Made> made_;
   std::size_t next_op_ = 0;
   std::size_t next_action_ = 0;

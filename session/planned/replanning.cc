@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "allocator/arena/backend.h"
+#include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 
 namespace stowage::session {
@@ -178,7 +179,7 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
     ask_lower();  // asking for these has ended the search for lower ones
     return false;
   }
-  if (is_over_budget(made, only_more) || is_worse(made, reserved)) {
+  if (is_over_budget(made) || is_worse(made, reserved)) {
     note(1, "the plans stay as they are: those for all kinds would need too much memory, " +
                 std::to_string(made.height.value()) + " bytes (lower bound " +
                 std::to_string(made.lower_bound.value()) + ")");
@@ -200,11 +201,12 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
   return true;
 }
 
-// The budget has room for the arena that is there, and for what is free beside what lies outside it now.
-bool Replanning::is_over_budget(const JointPlan& made, bool only_more) const {
-  if (!budget_.on() || only_more || in_pages(made.height) <= arena_.mapped()) return false;
+// The budget has room for the arena that is there; for a larger one, beside what lies outside it at the end of
+// an iteration.
+bool Replanning::is_over_budget(const JointPlan& made) const {
+  if (!budget_.on() || in_pages(made.height) <= arena_.mapped()) return false;
   const Ledger& ledger = *port_.ledger();
-  return in_pages(made.height) + ledger.upstream() > ledger.limit();
+  return in_pages(made.height) + ledger.upstream() + heap_margin(ledger.limit()) > ledger.limit();
 }
 
 Status Replanning::put_in(const JointPlan& made, bool only_more) {

@@ -75,7 +75,7 @@ class Replanning {
   [[nodiscard]] Bytes expected(const std::vector<planner::Tenant>& around) const;
   /// The same, or what the job can afford.
   [[nodiscard]] Bytes tolerable(const std::vector<planner::Tenant>& around, Bytes reserved);
-  [[nodiscard]] bool is_over_budget(const JointPlan& made, bool only_more) const;
+  [[nodiscard]] bool is_over_budget(const JointPlan& made) const;
   [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
   Status put_in(const JointPlan& made, bool only_more);
   /// Idle memory of the arena above plans of this height goes back to the device.

@@ -129,7 +129,7 @@ def with_an_auxiliary_loss_now_and_then() -> jobs.Trainer:
 
 def test_iterations_of_several_kinds_follow_a_schedule_each(monkeypatch):
     monkeypatch.setitem(LARGE, "two_kinds", with_an_auxiliary_loss_now_and_then)
-    recorded, last = {3: "often", 5: "seldom"}, 16
+    recorded, last = {3: "often", 5: "seldom"}, 22
     wanted = plain("two_kinds", last)
     gc.collect()
     trainer = fresh("two_kinds")
@@ -158,7 +158,7 @@ def test_iterations_of_several_kinds_follow_a_schedule_each(monkeypatch):
     assert made["often"] != made["seldom"] and made["often"]["replays"] > 0 < made["seldom"]["replays"]
     for i, one in followed.items():
         kind = "seldom" if i % 3 == 2 else "often"
-        guessed_wrong = 1 if i == 8 else 0  # nothing told that it would be of the other kind
+        guessed_wrong = 1 if i < 14 else 0  # the order of kinds shows only in the second round
         assert one["replays"] - made[kind]["replays"] in (0, guessed_wrong) and one["rooms"] == 0, (i, kind, one)
     assert peak <= budget, "the limit is held also where an iteration turns out to be of the other kind"
 

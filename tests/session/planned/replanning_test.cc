@@ -242,6 +242,7 @@ TEST_F(ReplanningTest, UnderABudgetPlansMoveOnlyWhereItHasRoomForThem) {
 }
 
 TEST_F(ReplanningTest, UnderABudgetOneMoreIsPutBesideThoseInUse) {
+  port.counted = true;
   begin(plan_of(3));
   BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
                         std::chrono::milliseconds(0));
