@@ -201,8 +201,8 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
   return true;
 }
 
-// The budget has room for the arena that is there; for a larger one, beside what lies outside it at the end of
-// an iteration.
+// The budget has room for the arena that is there; for a larger one, beside what lies outside it at the end
+// of an iteration.
 bool Replanning::is_over_budget(const JointPlan& made) const {
   if (!budget_.on() || in_pages(made.height) <= arena_.mapped()) return false;
   const Ledger& ledger = *port_.ledger();

@@ -66,6 +66,11 @@ class FakePort : public DevicePort {
   }
 
   Ledger* ledger() override { return counted ? &count : nullptr; }
+  void on_arena_use(std::int64_t delta) override {
+    ++arena_uses;
+    arena_use += delta;
+    count.add_in_arena(delta);
+  }
   Bytes decommit(void*, Bytes bytes) override { return bytes; }
   [[nodiscard]] bool commits_on_touch() const override { return on_touch; }
 
@@ -105,6 +110,8 @@ class FakePort : public DevicePort {
   mutable std::atomic<int> waits_until_capture{std::numeric_limits<int>::max()};
   bool counted = false;  ///< there is a ledger, which holds what the test and the arena put there
   Ledger count;
+  std::atomic<int> arena_uses{0};          ///< requests and frees that were told
+  std::atomic<std::int64_t> arena_use{0};  ///< bytes that these took
   int maps = 0;
   std::atomic<int> releases{0};
   int parts = 0;

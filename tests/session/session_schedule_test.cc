@@ -45,6 +45,7 @@ class Job {
   /// An iteration whose ops are not those of the schedule.
   void differ(std::uint64_t bytes) {
     ++torch_.counts.evictions;
+    ++torch_.counts.rooms;
     ++torch_.follow_counts.left;
     give(take(bytes));
     session_.on_mark(MarkSource::kOptimizer);
@@ -133,6 +134,31 @@ TEST_F(SessionSchedule, IsPlannedWithTheRuntimeInPlace) {
   EXPECT_TRUE(told["budget"]["watching"]);
   EXPECT_TRUE(told["budget"]["schedule"]["followed"]);
   EXPECT_EQ(port_.count.held(), session_->arena_bytes() + Bytes(kParameters));
+}
+
+// A log says what tensors hold: in the arena as outside it.
+TEST_F(SessionSchedule, WhatTheArenaServesIsCountedWhileAFurtherKindIsLogged) {
+  start(kRoomy);
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  job_->iterate();
+  for (int i = 0; i < 3; ++i) {
+    for (int times = 0; times < 2; ++times) job_->iterate();
+    job_->differ(4096);
+  }
+  EXPECT_EQ(port_.arena_uses, 0) << "nothing is logged yet";
+  EXPECT_EQ(port_.count.in_arena(), Bytes(kGradient)) << "as of the last mark";
+  job_->iterate();
+  EXPECT_EQ(port_.arena_uses, 2 * static_cast<int>(kActivations + 1));
+  EXPECT_EQ(port_.arena_use, 0) << "one gradient goes, another one stays";
+  EXPECT_EQ(port_.count.in_tensors(), Bytes(kGradient) + port_.count.upstream());
+  torch_.iteration.emplace(planner::schedule::chain(12, 4));
+  for (std::uint64_t& shape : torch_.iteration->value().shape_hashes) ++shape;
+  for (int i = 0; i < 5; ++i) job_->iterate();
+  const int told = port_.arena_uses;
+  for (int i = 0; i < 5; ++i) job_->iterate();
+  EXPECT_EQ(port_.arena_uses, told) << "the further kind has its schedule";
+  EXPECT_EQ(report()["budget"]["schedule"]["kinds"], 2);
+  EXPECT_EQ(session_->state(), SessionState::kPlanned);
 }
 
 TEST(ScheduledPlans, ThatAnEarlierRunKeptAreFollowedWithTheRuntimeInPlaceToo) {
