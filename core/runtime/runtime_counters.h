@@ -56,6 +56,7 @@ struct FollowCounters {
   std::uint64_t left = 0;        ///< iterations that differed
   std::uint64_t evictions = 0;   ///< done as the schedule says
   std::uint64_t refused = 0;     ///< evictions of the schedule that were not possible
+  std::uint64_t ops_hash = 0;    ///< of the ops of the present iteration so far
 };
 
 }  // namespace stowage

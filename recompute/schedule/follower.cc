@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/support/mix.h"
+
 namespace stowage::recompute {
 
 void Follower::follow(Schedule schedule) {
@@ -65,6 +67,7 @@ void Follower::catch_up() {
 }
 
 void Follower::before_op(std::uint64_t shape) {
+  counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
   if (!on_course_) return;
   if (!continues(kinds_[now_], shape) && !turn(shape)) {
     on_course_ = false;
@@ -103,6 +106,7 @@ void Follower::next_iteration() {
   made_.clear();
   now_ = next_;
   next_op_ = next_action_ = 0;
+  counts_.ops_hash = 0;
   on_course_ = true;
 }
 

@@ -6,6 +6,11 @@
 #include "session/settings/notice.h"
 
 namespace stowage::session {
+namespace {
+
+constexpr std::size_t kMostStrays = 256;  // kinds that are counted
+
+}  // namespace
 
 void FurtherSchedules::begin(const Schedule& first, const StepLog* log) {
   const std::uint64_t hash = hash_of_ops(first.shape_hashes);
@@ -28,15 +33,16 @@ void FurtherSchedules::stop() {
 }
 
 void FurtherSchedules::end_search() {
-  strayed_ = to_look_at_ = 0;
+  to_look_at_ = 0;
+  strays_.clear();
   logging_ = pauses_ = asked_log_ = asked_schedule_ = false;
   learning_ = false;
 }
 
-void FurtherSchedules::before_end(bool strayed) {
-  if (strayed) ++strayed_;
+void FurtherSchedules::before_end(bool strayed, std::uint64_t ops_hash) {
+  const bool again = strayed && comes_again(ops_hash);
   if (scheduler_.busy()) return take_schedule();
-  if (!learning_.load() && strayed && strayed_ >= patience_ && known_.size() <= kMost) {
+  if (again && !learning_.load() && known_.size() <= kMost) {
     learning_ = true;
     patience_ *= 2;
     to_look_at_ = kMostLogged;
@@ -45,6 +51,12 @@ void FurtherSchedules::before_end(bool strayed) {
   if (std::exchange(pauses_, false)) return;
   torch_.record_next(nullptr);
   logging_ = asked_log_ = true;
+}
+
+// What differs each time is worth no schedule.
+bool FurtherSchedules::comes_again(std::uint64_t ops_hash) {
+  if (strays_.size() >= kMostStrays) strays_.clear();
+  return ++strays_[ops_hash] >= patience_;
 }
 
 // Every second iteration can be logged, and after some the other ones: kinds may come in turn.

@@ -1,10 +1,10 @@
 // Schedules for further kinds of iterations, beside the one that is followed: an evaluation between steps,
 // the micro-step that reduces gradients, a step with one loss more.
 //
-// Iterations whose ops no schedule is for leave what is followed, and rescue evicts in them. Once that
-// happened a few times, iterations are logged until the log shows other ops than any schedule's; one is
-// made of it in the background, and the runtime follows it too. What that does not find is looked for again
-// after twice as many.
+// Iterations whose ops no schedule is for leave what is followed, and rescue evicts in them. Once those of
+// one kind did so a few times, iterations are logged until the log shows other ops than any schedule's; one
+// is made of it in the background, and the runtime follows it too. What that does not find is looked for
+// again after twice as many.
 //
 // Ops of a shape that the first schedule's log has take the time that they took there: one iteration is too
 // short to time them anew.
@@ -30,7 +30,7 @@ class FurtherSchedules {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
   static constexpr std::uint64_t kMost = 7;         ///< schedules
-  static constexpr std::uint64_t kTimesLeft = 3;    ///< iterations that leave, then the first is logged
+  static constexpr std::uint64_t kTimesLeft = 3;    ///< iterations of a kind that leave, then it is logged
   static constexpr std::uint64_t kMostLogged = 12;  ///< iterations, for one kind
 
   /// `wait`: how long to wait for a requested schedule. `kept`: those of other runs; null: there are none.
@@ -42,9 +42,9 @@ class FurtherSchedules {
   void begin(const Schedule& first, const StepLog* log);
   /// Nothing is followed any more.
   void stop();
-  /// An iteration ended; the runtime will be told next. `strayed`: it had ops that no schedule is for, and
-  /// rescue evicted something in it.
-  void before_end(bool strayed);
+  /// An iteration ended; the runtime will be told next. `strayed`: it had ops that no schedule is for, of
+  /// this hash, and rescue evicted something in it.
+  void before_end(bool strayed, std::uint64_t ops_hash);
   /// An iteration ended; the runtime has been told. `budget`: bytes that a schedule may hold.
   void after_end(Bytes budget);
   /// An iteration is being logged, or a schedule made.
@@ -59,6 +59,7 @@ class FurtherSchedules {
     std::uint64_t ns;
     TimeSource source;
   };
+  [[nodiscard]] bool comes_again(std::uint64_t ops_hash);
   void take_schedule();
   void take_log(Bytes budget);
   void borrow_times(StepLog& log) const;
@@ -68,16 +69,16 @@ class FurtherSchedules {
   const std::chrono::milliseconds wait_;
   KeptSchedules* const kept_;
   planner::schedule::BackgroundScheduler scheduler_;
-  std::uint64_t first_ = 0;              ///< hash_of_ops()
-  std::set<std::uint64_t> known_;        ///< by hash_of_ops(): followed, or none could be made
-  std::map<std::uint64_t, Time> times_;  ///< by an op's shape
-  std::uint64_t strayed_ = 0;            ///< iterations since the last search
-  std::uint64_t patience_ = kTimesLeft;  ///< iterations before the next one
-  std::uint64_t to_look_at_ = 0;         ///< iterations that may still be logged in this search
-  bool logging_ = false;                 ///< an iteration, from the last mark or the next one on
-  bool pauses_ = false;                  ///< at the next mark
-  bool asked_log_ = false;               ///< at the last mark
-  bool asked_schedule_ = false;          ///< at the last mark
+  std::uint64_t first_ = 0;                        ///< hash_of_ops()
+  std::set<std::uint64_t> known_;                  ///< by hash_of_ops(): followed, or none could be made
+  std::map<std::uint64_t, Time> times_;            ///< by an op's shape
+  std::map<std::uint64_t, std::uint64_t> strays_;  ///< by the hash of their ops: iterations
+  std::uint64_t patience_ = kTimesLeft;            ///< iterations before the next one
+  std::uint64_t to_look_at_ = 0;                   ///< iterations that may still be logged in this search
+  bool logging_ = false;                           ///< an iteration, from the last mark or the next one on
+  bool pauses_ = false;                            ///< at the next mark
+  bool asked_log_ = false;                         ///< at the last mark
+  bool asked_schedule_ = false;                    ///< at the last mark
   std::atomic<bool> learning_{false};
   std::atomic<std::uint64_t> count_{0};
 };

@@ -45,8 +45,9 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
     judge(counts, limit);
   }
   if (scheduler_.busy()) take_schedule(number);
-  const bool strayed = torch_.follow_counters().left != left_at_mark_ && counts.rooms != at_mark_.rooms;
-  if (follows() && !on_trial_) further_.before_end(strayed);
+  const FollowCounters before = torch_.follow_counters();
+  const bool strayed = before.left != left_at_mark_ && counts.rooms != at_mark_.rooms;
+  if (follows() && !on_trial_) further_.before_end(strayed, before.ops_hash);
   const bool records = state_.load() == State::kRecording || (on_trial_ && to_log_ > 0);
   const bool recorded = records && !std::exchange(asked_now_, false);
   left_at_mark_ = torch_.follow_counters().left;

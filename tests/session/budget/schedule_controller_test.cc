@@ -356,6 +356,19 @@ TEST_F(ScheduleControllerTest, WhatIsNotFoundIsLookedForAgainAfterTwiceAsMany) {
   EXPECT_GT(torch_.recordings, first);
 }
 
+TEST_F(ScheduleControllerTest, IterationsOfWhichNoTwoAreAlikeAreWorthNoSchedule) {
+  until_followed();
+  for (int i = 0; i < 40; ++i) {
+    for (int times = 0; times < 2; ++times) followed();
+    ++torch_.follow_counts.ops_hash;
+    differing();
+  }
+  EXPECT_EQ(torch_.recordings, 1);
+  EXPECT_TRUE(torch_.follows);
+  for (int i = 0; i < 3; ++i) followed(), followed(), differing();
+  EXPECT_GT(torch_.recordings, 1);
+}
+
 TEST_F(ScheduleControllerTest, AKindWithoutAScheduleIsLeftToRescue) {
   until_followed();
   for (int i = 0; i < 3; ++i) followed(), differing(), followed();
