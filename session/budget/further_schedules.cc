@@ -36,14 +36,12 @@ void FurtherSchedules::end_search() {
   to_look_at_ = 0;
   strays_.clear();
   logging_ = pauses_ = asked_log_ = asked_schedule_ = false;
-  learning_ = false;
 }
 
 void FurtherSchedules::before_end(bool strayed, std::uint64_t ops_hash) {
   const bool again = strayed && comes_again(ops_hash);
   if (scheduler_.busy()) return take_schedule();
-  if (again && !learning_.load() && known_.size() <= kMost) {
-    learning_ = true;
+  if (again && !is_learning() && known_.size() <= kMost) {
     patience_ *= 2;
     to_look_at_ = kMostLogged;
   }

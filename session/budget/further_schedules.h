@@ -9,10 +9,9 @@
 // Ops of a shape that the first schedule's log has take the time that they took there: one iteration is too
 // short to time them anew.
 //
-// Thread safety: is_learning() and count() from any thread; the rest from the session's conductor.
+// Thread safety: none; the conductor's.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -48,11 +47,11 @@ class FurtherSchedules {
   /// An iteration ended; the runtime has been told. `budget`: bytes that a schedule may hold.
   void after_end(Bytes budget);
   /// An iteration is being logged, or a schedule made.
-  [[nodiscard]] bool is_learning() const { return learning_.load(); }
+  [[nodiscard]] bool is_learning() const { return to_look_at_ != 0 || scheduler_.busy(); }
   /// The iteration that begins is logged.
   [[nodiscard]] bool logs() const { return logging_; }
   /// Further schedules that are followed.
-  [[nodiscard]] std::uint64_t count() const { return count_.load(); }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
   struct Time {
@@ -79,8 +78,7 @@ class FurtherSchedules {
   bool pauses_ = false;                            ///< at the next mark
   bool asked_log_ = false;                         ///< at the last mark
   bool asked_schedule_ = false;                    ///< at the last mark
-  std::atomic<bool> learning_{false};
-  std::atomic<std::uint64_t> count_{0};
+  std::uint64_t count_ = 0;
 };
 
 }  // namespace stowage::session

@@ -1,8 +1,8 @@
 // How much of a limit a schedule leaves to the heap.
 //
-// A heap rounds the same blocks differently in each run, and a request counts them before a log shows them:
-// measured on a small GPT that holds 4 MiB, up to 36 KiB between two runs. A schedule is therefore made for
-// less than the limit, and one that an earlier run made may take up to the limit in this run's log.
+// A heap rounds the same blocks differently in each run, and a request counts them before a log shows them.
+// A schedule is therefore made for less than the limit, and one that an earlier run made may take up to the
+// limit in this run's log.
 #pragma once
 
 #include <algorithm>

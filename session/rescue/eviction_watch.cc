@@ -10,8 +10,10 @@ constexpr std::uint64_t kCalmMarks = 16;     // in a row, then the job is record
 
 std::optional<SessionVerdict> EvictionWatch::on_mark(MarkSource source, SessionState now) {
   evicted_ = budget_.on_mark(source);
-  if (budget_.on()) arena_.meter(budget_.schedule().logs_further());
-  if (budget_.on()) port_.even_out(evicted_, now == SessionState::kPlanned);
+  if (budget_.on()) {
+    arena_.meter(budget_.schedule().logs_further());
+    port_.even_out(evicted_, now == SessionState::kPlanned);
+  }
   const bool recorded = now == SessionState::kRecording;
   if (now == SessionState::kRescuing || (evicted_ && recorded)) recording_.note_before(facts_);
   if (!evicted_ || !recorded) return std::nullopt;

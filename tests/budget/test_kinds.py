@@ -9,8 +9,8 @@ from tests.python.doors import python
 JOB = """
 import hashlib, os, torch
 torch.manual_seed(1)
-layers = (torch.nn.Linear(64, 64), torch.nn.GELU(), torch.nn.Dropout(0.1))
-trunk = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(64, 64), *layers[1:])))
+between = torch.nn.GELU(), torch.nn.Dropout(0.1)
+trunk = torch.nn.Sequential(*(layer for _ in range(12) for layer in (torch.nn.Linear(64, 64), *between)))
 heads = torch.nn.ModuleList(torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh()) for _ in range(2))
 optimizer = torch.optim.AdamW([*trunk.parameters(), *heads.parameters()], 1e-3)
 losses = []

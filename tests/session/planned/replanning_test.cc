@@ -210,12 +210,17 @@ TEST_F(ReplanningTest, NorWherePagesOfUpstreamStayWhole) {
   port.give_back(outside);
 }
 
-TEST_F(ReplanningTest, UnderABudgetPlansMoveOnlyWhereItHasRoomForThem) {
-  port.counted = true;
-  begin(plan_of(3));
-  BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
-                        std::chrono::milliseconds(0));
-  Replanning under_budget(settings, port, held, *arena, plans, recording, learner, guard, room, facts);
+struct ReplanningUnderABudget : ReplanningTest {
+  ReplanningUnderABudget() {
+    port.counted = true;
+    begin(plan_of(3));
+  }
+  BudgetController held{*Budget::parse("1GiB"),      &port.count, no_torch(), Device{}, Bytes(0),
+                        std::chrono::milliseconds(0)};
+  Replanning under_budget{settings, port, held, *arena, plans, recording, learner, guard, room, facts};
+};
+
+TEST_F(ReplanningUnderABudget, PlansMoveOnlyWhereItHasRoomForThem) {
   const auto evaluate_under_it = [&](int times) {
     bool changed = false;
     for (int i = 0; i < times; ++i) {
@@ -241,12 +246,7 @@ TEST_F(ReplanningTest, UnderABudgetPlansMoveOnlyWhereItHasRoomForThem) {
   EXPECT_EQ(plans.in_use().height, higher.height);
 }
 
-TEST_F(ReplanningTest, UnderABudgetOneMoreIsPutBesideThoseInUse) {
-  port.counted = true;
-  begin(plan_of(3));
-  BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
-                        std::chrono::milliseconds(0));
-  Replanning under_budget(settings, port, held, *arena, plans, recording, learner, guard, room, facts);
+TEST_F(ReplanningUnderABudget, OneMoreIsPutBesideThoseInUse) {
   asked.made = joint_of({plan_of(3), plan_of(4)});
   ASSERT_TRUE(plans.make_anew({}));
   EXPECT_TRUE(iterate({kBlock, kBlock, kBlock}, under_budget));
