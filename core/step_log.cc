@@ -1,6 +1,7 @@
 #include "core/step_log.h"
 
 #include <string>
+#include <unordered_map>
 
 namespace stowage {
 namespace {
@@ -42,6 +43,27 @@ Status StepLog::validate() const {
       return invalid("a made buffer is not in the trace");
   }
   return {};
+}
+
+std::uint64_t replayed_ns(const StepLog& log) {
+  struct Times {
+    std::uint64_t ns = 0;
+    std::uint64_t ops = 0;
+  };
+  std::unordered_map<std::uint64_t, Times> by_shape;
+  for (std::size_t op = 0; op < log.shape_hashes.size(); ++op) {
+    Times& times = by_shape[log.shape_hashes[op]];
+    times.ns += log.trace.ops[op].duration_ns;
+    ++times.ops;
+  }
+  std::uint64_t sum = 0, known = 0;
+  for (const std::uint64_t shape : log.replayed) {
+    const auto found = by_shape.find(shape);
+    if (found == by_shape.end()) continue;
+    sum += found->second.ns / found->second.ops;
+    ++known;
+  }
+  return known == 0 ? 0 : sum * log.replayed.size() / known;
 }
 
 }  // namespace stowage

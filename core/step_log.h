@@ -42,13 +42,18 @@ struct StepLog {
   std::vector<OpId> pinned_from;            ///< by buffer: from this op on it stays; kNoOp: it never has to
   std::vector<ValueRole> roles;             ///< by Trace::values
   std::vector<std::uint64_t> shape_hashes;  ///< by op: of its name and its tensors' types and sizes
-  std::vector<Bytes> replay_extra;  ///< by op: bytes that running it again takes besides its workspace
-  std::vector<BufferId> made;       ///< the buffers that ops made, in order: a schedule's numbering
+  std::vector<Bytes> replay_extra;      ///< by op: bytes that running it again takes besides its workspace
+  std::vector<BufferId> made;           ///< the buffers that ops made, in order: a schedule's numbering
+  std::vector<std::uint64_t> replayed;  ///< shape hashes of the ops that ran again meanwhile
 
   /// Checks the trace, the lengths and orders of the columns, and that roles fit inputs and outputs. Error:
   /// kUnplannable, saying what is wrong.
   [[nodiscard]] Status validate() const;
 };
+
+/// Time of the ops that ran again while `log` was written: of each, the mean of the iteration's ops of its
+/// shape. Those that are like no op of the iteration count with the mean of the others.
+[[nodiscard]] std::uint64_t replayed_ns(const StepLog& log);
 
 enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
 

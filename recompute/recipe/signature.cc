@@ -73,6 +73,7 @@ Ref<Signature> SignatureBook::signature_of(const CallHash& hash, const OpTraits&
   if (slot.signature) return slot.signature;
   Ref<Signature> made(new Signature);
   made->op = &op;
+  made->shape = hash.shape();
   made->environment = environment;
   made->grad_mode = c10::GradMode::is_enabled();
   made->ignores_lazy_bits = ignores_lazy_bits();

@@ -61,6 +61,7 @@ struct Argument {
 
 struct Signature : Counted<Signature> {
   const OpTraits* op = nullptr;
+  std::uint64_t shape = 0;  ///< CallHash::shape()
   std::vector<Argument> arguments;
   std::vector<Geometry> tensors;
   Environment environment;  ///< torch's settings, as far as they matter to the op

@@ -119,7 +119,8 @@ void Rematerializer::run_step(Run& run, const Recipe& recipe) {
   const std::uint64_t begin = now_ns();
   std::vector<c10::Storage> made = replay(recipe, inputs);
   const std::uint64_t took_ns = now_ns() - begin;
-  counter_.replayed(took_ns, recipe.signature->cuda ? recipe.signature->cost_ns() : took_ns);
+  counter_.replayed(took_ns, recipe.signature->cuda ? recipe.signature->cost_ns() : took_ns,
+                    recipe.signature->shape);
   inputs.clear();
   deliver(run, recipe, made);
 }

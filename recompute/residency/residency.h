@@ -58,6 +58,8 @@ class Residency {
   /// True if anything is evicted. From any thread, without the lock.
   [[nodiscard]] bool any_away() const { return counter_.any_away(); }
 
+  /// ResidencyCounter::log_replays().
+  void log_replays(std::vector<std::uint64_t>* log) { counter_.log_replays(log); }
   [[nodiscard]] const ResidencyCounts& counts() const { return counter_.counts(); }
   [[nodiscard]] NeighbourCosts& neighbours() { return neighbours_; }
   [[nodiscard]] Spares& spares() { return spares_; }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace stowage::recompute {
 
@@ -34,12 +35,15 @@ class ResidencyCounter {
   }
   /// One died while it was evicted.
   void died(std::uint64_t bytes) { set_evicted_bytes(counts_.evicted_bytes - bytes); }
-  /// An op ran again in `host_ns`, which counts as `cost_ns`.
-  void replayed(std::uint64_t host_ns, std::uint64_t cost_ns) {
+  /// An op of this shape ran again in `host_ns`, which counts as `cost_ns`.
+  void replayed(std::uint64_t host_ns, std::uint64_t cost_ns, std::uint64_t shape) {
     ++counts_.replays;
+    if (log_ != nullptr) log_->push_back(shape);
     counts_.replay_ns += host_ns;
     counts_.replay_cost_ns += cost_ns;
   }
+  /// The shapes of ops that run again are added to `log` from now on; null: to none.
+  void log_replays(std::vector<std::uint64_t>* log) { log_ = log; }
   /// True if anything is evicted.
   [[nodiscard]] bool any_away() const { return any_away_.load(std::memory_order_relaxed); }
   [[nodiscard]] const ResidencyCounts& counts() const { return counts_; }
@@ -53,6 +57,7 @@ class ResidencyCounter {
   }
 
   ResidencyCounts counts_;
+  std::vector<std::uint64_t>* log_ = nullptr;
   std::atomic<bool> any_away_{false};
 };
 

@@ -2,6 +2,8 @@
 
 #include <c10/util/Exception.h>
 
+#include <utility>
+
 #include "recompute/ops/op_traits.h"
 #include "recompute/threads/thread_state.h"
 
@@ -61,6 +63,7 @@ void StepWatch::end_iteration() {
 
 std::uint32_t StepWatch::record_next(std::unique_ptr<OpTimer> timer) {
   recorder_.reset();
+  residency_.log_replays(nullptr);
   times_.reset();
   log_.reset();
   wanted_ = std::make_unique<StepTimes>(std::move(timer));
@@ -71,6 +74,8 @@ std::uint32_t StepWatch::record_next(std::unique_ptr<OpTimer> timer) {
 void StepWatch::finish_log() {
   Result<StepLog> log = recorder_->finish();
   recorder_.reset();
+  residency_.log_replays(nullptr);
+  if (log) log->replayed = std::exchange(replayed_, {});
   if (log) times_->end_iteration(*log);
   if (log && times_->to_come() > 0) return;
   if (log) times_->put_into(*log);
@@ -80,6 +85,7 @@ void StepWatch::finish_log() {
 
 void StepWatch::stop() {
   recorder_.reset();
+  residency_.log_replays(nullptr);
   times_.reset();
   wanted_.reset();
   log_.reset();
@@ -91,6 +97,8 @@ void StepWatch::begin_iteration() {
   if (times_ != nullptr) {
     times_->begin_iteration();
     recorder_ = std::make_unique<StepRecorder>(meter);
+    replayed_.clear();
+    residency_.log_replays(&replayed_);
   }
   follower_.next_iteration();
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "core/result.h"
 #include "core/step_log.h"
@@ -75,8 +76,9 @@ class StepWatch {
   void finish_log();
 
   std::unique_ptr<StepRecorder> recorder_;
-  std::unique_ptr<StepTimes> times_;   ///< of the iterations that are being written down
-  std::unique_ptr<StepTimes> wanted_;  ///< from the next iteration on
+  std::vector<std::uint64_t> replayed_;  ///< StepLog::replayed, of what it records
+  std::unique_ptr<StepTimes> times_;     ///< of the iterations that are being written down
+  std::unique_ptr<StepTimes> wanted_;    ///< from the next iteration on
   std::optional<Result<StepLog>> log_;
 };
 

@@ -1,6 +1,7 @@
 #include "session/budget/schedule_controller.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -19,15 +20,22 @@ constexpr std::uint64_t kLongestPeriod = 8;  // marks
 constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
 constexpr std::uint64_t kTighterShare = 32;
 constexpr std::uint64_t kLeastExcessShare = 512;  // of the limit, that an arena which does not fit is over it
-// A schedule may recompute 1/this more ops than rescue: it needs no search, and an arena can be planned for
-// it.
+// A schedule may recompute for 1/this longer than rescue: it needs no search, and an arena can be planned for
+// it. Or for this share of the iteration's time.
 constexpr std::uint64_t kDearerShare = 4;
-constexpr std::uint64_t kDearerOps = 2;  // plus this many
+constexpr std::uint64_t kLittleShare = 64;
 
 std::uint64_t ops_ns(const StepLog& log) {
   std::uint64_t sum = 0;
   for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
   return sum;
+}
+
+std::string in_ms(std::uint64_t ns) {
+  std::string text(32, '\0');
+  text.resize(static_cast<std::size_t>(
+      std::snprintf(text.data(), text.size(), "%.3f ms", static_cast<double>(ns) / 1e6)));
+  return text;
 }
 
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
@@ -38,7 +46,6 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
   if (++marks_in_period_ < period_) return;
   marks_in_period_ = 0;
   const RuntimeCounters counts = torch_.counters();
-  if (state_.load() < State::kFollowing) note_rescue(counts);
   if (state_.load() == State::kWatching) {
     if (!limited || !try_kept(number)) watch(counts);
   } else if (state_.load() == State::kFollowing) {
@@ -70,13 +77,6 @@ bool ScheduleController::is_steady() const {
          !further_.is_learning();
 }
 
-// The logged iteration begins with nothing evicted, as iterations under a schedule do.
-void ScheduleController::note_rescue(const RuntimeCounters& counts) {
-  if (state_.load() == State::kWatching || asked_now_) return;
-  const std::uint64_t replays = counts.replays - at_mark_.replays;
-  rescue_replays_ = state_.load() == State::kRecording ? replays : std::min(rescue_replays_, replays);
-}
-
 bool ScheduleController::tighten(Bytes excess, Bytes limit) {
   if (!follows()) return false;
   if (log_ == nullptr) {
@@ -103,6 +103,7 @@ void ScheduleController::take_log(Bytes limit) {
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
+  rescue_is_done_ = torch_.counters().evicted == Bytes(0);
   tries_ = fits_ = 0;
   if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
   ask(less(limit, heap_margin(limit).value()));
@@ -123,12 +124,20 @@ void ScheduleController::take_schedule(std::uint64_t number) {
   tries_ = kMostTries;  // keep the present one, which is for more bytes
 }
 
+// The logged iteration begins with nothing evicted, as those under a schedule do. What is still evicted when
+// it ends, as between two optimizers' steps, costs rescue later: nobody knows how much.
+bool ScheduleController::is_dearer(const Schedule& schedule) const {
+  if (log_ == nullptr || !rescue_is_done_) return false;
+  const std::uint64_t rescue = replayed_ns(*log_);
+  return schedule.replay_ns > rescue + std::max(rescue / kDearerShare, ops_ns(*log_) / kLittleShare);
+}
+
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
   const std::uint64_t replays = schedule.replays;
-  if (state_.load() != State::kFollowing &&
-      replays > rescue_replays_ + rescue_replays_ / kDearerShare + kDearerOps)
-    return stay_alone("rescue recomputes " + std::to_string(rescue_replays_) +
-                      " ops in an iteration, the schedule would " + std::to_string(replays));
+  if (state_.load() != State::kFollowing && is_dearer(schedule)) {
+    return stay_alone("rescue recomputes for " + in_ms(replayed_ns(*log_)) +
+                      " in an iteration, the schedule would for " + in_ms(schedule.replay_ns));
+  }
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");
   const Bytes highest = fits_ == 0 ? budget_ + heap_margin(budget_) : budget_;

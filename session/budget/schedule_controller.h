@@ -103,11 +103,11 @@ class ScheduleController {
   void end_trial(const std::string& why);
   [[nodiscard]] bool leaves_trial(const Schedule& made);
   void keep_schedule(bool is_last);
-  void note_rescue(const RuntimeCounters& counts);
   [[nodiscard]] bool repeats_later();
   void take_log(Bytes limit);
   void ask(Bytes budget);
   void take_schedule(std::uint64_t number);
+  [[nodiscard]] bool is_dearer(const Schedule& schedule) const;
   void follow(const Schedule& schedule, std::uint64_t number);
   void begin_following(const Schedule& schedule, std::uint64_t number, const std::string& why);
   void judge(const RuntimeCounters& counts, Bytes limit);
@@ -143,9 +143,9 @@ class ScheduleController {
   Schedule present_;                   ///< the followed one
   bool is_kept_ = false;               ///< it is kept for the next run
   std::optional<KeptSchedule> last_run_;
-  std::uint64_t trials_ = 0;          ///< of last_run_
-  bool on_trial_ = false;             ///< last_run_ is followed, and not checked yet
-  std::uint64_t rescue_replays_ = 0;  ///< ops that rescue ran again in its best iteration
+  std::uint64_t trials_ = 0;    ///< of last_run_
+  bool on_trial_ = false;       ///< last_run_ is followed, and not checked yet
+  bool rescue_is_done_ = true;  ///< nothing was evicted any more when the logged iteration ended
   RuntimeCounters at_mark_;
   std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one
   FollowCounters follow_before_;    ///< when the first schedule came

@@ -72,5 +72,21 @@ const Violation kViolations[] = {
 INSTANTIATE_TEST_SUITE_P(Each, StepLogRule, ::testing::ValuesIn(kViolations),
                          [](const auto& one) { return std::string(one.param.name); });
 
+TEST(ReplayedTime, IsThatOfTheIterationsOpsOfTheSameShape) {
+  StepLog log;
+  log.trace.ops.resize(3);
+  log.shape_hashes = {1, 2, 1};
+  log.trace.ops[0].duration_ns = 10;
+  log.trace.ops[1].duration_ns = 100;
+  log.trace.ops[2].duration_ns = 30;
+  EXPECT_EQ(replayed_ns(log), 0u);
+  log.replayed = {1, 2, 2};
+  EXPECT_EQ(replayed_ns(log), 220u);
+  log.replayed = {1, 7};
+  EXPECT_EQ(replayed_ns(log), 40u) << "an op that the iteration does not have is as long as the others";
+  log.replayed = {7};
+  EXPECT_EQ(replayed_ns(log), 0u);
+}
+
 }  // namespace
 }  // namespace stowage

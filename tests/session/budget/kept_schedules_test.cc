@@ -36,19 +36,22 @@ StepLog shaped(StepLog log, std::uint64_t shape) {
   return log;
 }
 
+constexpr std::uint64_t kReplays = 1000;  ///< by rescue, in an iteration
+
 /// One run of a job, as far as its schedules are concerned.
 struct JobRun {
   JobRun(const Settings& settings, const TraceInfo& info, const StepLog& log)
       : JobRun(settings, info, log, limit_of(log)) {}
   JobRun(const Settings& settings, const TraceInfo& info, const StepLog& log, Bytes at_most)
       : kept(settings, info), limit(at_most) {
-    torch.iteration.emplace(log);
+    StepLog rescued = log;
+    rescued.replayed.assign(kReplays, log.shape_hashes.front());
+    torch.iteration.emplace(std::move(rescued));
   }
   void mark(bool limited = true) { budget.end_iteration(limit, ++marks, limited); }
   void rescued() {
     ++torch.counts.evictions;
     ++torch.counts.rooms;
-    torch.counts.replays += 1000;
     mark();
   }
   void followed() {

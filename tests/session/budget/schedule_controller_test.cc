@@ -7,69 +7,10 @@
 #include <vector>
 
 #include "session/ports/heap_margin.h"
-#include "tests/session/fake_torch.h"
+#include "tests/session/budget/scheduled_job.h"
 
 namespace stowage::session {
 namespace {
-
-constexpr Bytes kLimit{std::uint64_t{1} << 20u};
-
-class ScheduleControllerTest : public ::testing::Test {
- protected:
-  ScheduleControllerTest() { torch_.iteration.emplace(StepLog()); }
-
-  ScheduleController::Maker maker() {
-    return [this](const StepLog&, Bytes budget, const std::stop_token&) -> Result<Schedule> {
-      budgets_.push_back(budget);
-      if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
-      Schedule schedule;
-      schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
-      schedule.replays = 7;
-      schedule.replay_ns = 700;
-      schedule.height = height_;
-      return schedule;
-    };
-  }
-  void mark() { budget_.end_iteration(kLimit, ++marks_); }
-  // An iteration in which rescue evicts something.
-  void rescued() {
-    ++torch_.counts.evictions;
-    ++torch_.counts.rooms;
-    torch_.counts.replays += replays_;
-    mark();
-  }
-  void followed(bool with_rooms = false) {
-    ++torch_.counts.evictions;
-    ++torch_.follow_counts.iterations;
-    ++torch_.follow_counts.evictions;
-    if (with_rooms) ++torch_.counts.rooms;
-    mark();
-  }
-  void differing() {
-    ++torch_.follow_counts.left;
-    rescued();
-  }
-  static StepLog of_other_ops() {
-    StepLog log;
-    log.trace.ops.resize(2);
-    log.shape_hashes = {1, 2};
-    return log;
-  }
-  void until_followed() {
-    rescued();
-    rescued();  // is to be written down: the next one
-    rescued();  // has been
-    rescued();  // the schedule is there
-  }
-
-  FakeTorch torch_;
-  std::vector<Bytes> budgets_;
-  Bytes least_{0};
-  Bytes height_{kLimit.value() / 2};
-  std::uint64_t replays_ = 7;  ///< that rescue runs in an iteration
-  std::uint64_t marks_ = 0;
-  ScheduleController budget_{torch_, std::chrono::minutes(1), maker()};
-};
 
 TEST_F(ScheduleControllerTest, WithoutEvictionsNothingIsWrittenDown) {
   for (int i = 0; i < 20; ++i) mark();
@@ -117,6 +58,9 @@ TEST_F(ScheduleControllerTest, TellsWhatTimedTheOpsThatItWasMadeFrom) {
   for (Op& op : log.trace.ops) op.timed_by = TimeSource::kCupti;
   log.trace.ops[1].timed_by = TimeSource::kModel;
   log.trace.ops[2].flags = kOpComposite;
+  log.trace.ops[3].duration_ns = 7 * kOpNs;
+  log.shape_hashes = {1, 2, 3, 4};
+  log.replayed.assign(7, 4);
   torch_.iteration.emplace(log);
   until_followed();
   const TimedOps timed = budget_.facts().timed_ops;
@@ -127,12 +71,14 @@ TEST_F(ScheduleControllerTest, TellsWhatTimedTheOpsThatItWasMadeFrom) {
 TEST_F(ScheduleControllerTest, TellsWhatItsOpsCostBesideTheJobs) {
   StepLog log;
   log.trace.ops.resize(3);
-  for (Op& op : log.trace.ops) op.duration_ns = 1000;
+  for (Op& op : log.trace.ops) op.duration_ns = 7 * kOpNs;
   log.trace.ops[2].parent = OpId(1);  // its time is in that of the op around it
+  log.shape_hashes = {1, 2, 3};
+  log.replayed.assign(7, 1);
   torch_.iteration.emplace(log);
   until_followed();
-  EXPECT_EQ(budget_.facts().recompute_ns, 700u);
-  EXPECT_EQ(budget_.facts().ops_ns, 2000u);
+  EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
+  EXPECT_EQ(budget_.facts().ops_ns, 14 * kOpNs);
 }
 
 TEST_F(ScheduleControllerTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLessAFewTimes) {
@@ -211,15 +157,30 @@ TEST_F(ScheduleControllerTest, IterationsThatDifferInARowAreWrittenDownAnew) {
   EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
 }
 
-TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchMoreThanRescueIsNotFollowed) {
-  replays_ = 3;
+TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotFollowed) {
+  rescue(5);
   until_followed();
   EXPECT_FALSE(torch_.follows);
-  EXPECT_EQ(budget_.facts().reason, "rescue recomputes 3 ops in an iteration, the schedule would 7");
+  EXPECT_EQ(budget_.facts().reason,
+            "rescue recomputes for 0.500 ms in an iteration, the schedule would for 0.700 ms");
 }
 
-TEST_F(ScheduleControllerTest, ALittleMoreThanRescueIsFollowed) {
-  replays_ = 4;
+TEST_F(ScheduleControllerTest, ALittleLongerThanRescueIsFollowed) {
+  rescue(6);
+  until_followed();
+  EXPECT_TRUE(torch_.follows);
+}
+
+TEST_F(ScheduleControllerTest, MoreOpsThanRescueThatTakeNoLongerAreFollowed) {
+  rescue(1);
+  torch_.iteration->value().trace.ops.front().duration_ns = 7 * kOpNs;
+  until_followed();
+  EXPECT_TRUE(torch_.follows);
+}
+
+TEST_F(ScheduleControllerTest, RescueThatHasMoreToDoWhenTheIterationEndsIsNoMeasure) {
+  rescue(1);
+  torch_.away = 1;
   until_followed();
   EXPECT_TRUE(torch_.follows);
 }
@@ -312,72 +273,6 @@ TEST_F(ScheduleControllerTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) 
     EXPECT_EQ(budget_.is_steady(), i > 0);
     followed();
   }
-}
-
-TEST_F(ScheduleControllerTest, OneThatIsLeftNowAndThenStaysAndTheOtherKindGetsAScheduleToo) {
-  until_followed();
-  for (int i = 0; i < 3; ++i) {
-    followed();
-    followed();
-    differing();
-  }
-  EXPECT_TRUE(torch_.follows);
-  EXPECT_EQ(torch_.recordings, 2) << "after the third one";
-  followed();
-  EXPECT_FALSE(budget_.is_steady());
-  EXPECT_EQ(budgets_.size(), 1u) << "the log was of the ops that there is a schedule for";
-  followed();
-  EXPECT_EQ(torch_.recordings, 3);
-  torch_.iteration.emplace(of_other_ops());
-  differing();
-  EXPECT_EQ(budget_.kinds(), 1u);
-  followed();
-  EXPECT_EQ(budget_.kinds(), 2u);
-  EXPECT_EQ(budget_.facts().kinds, 2u);
-  EXPECT_EQ(torch_.followed, 2);
-  EXPECT_EQ(budgets_, (std::vector<Bytes>{budgets_[0], budgets_[0]}));
-  for (int i = 0; i < 10; ++i) followed();
-  EXPECT_TRUE(budget_.is_steady());
-  EXPECT_EQ(torch_.recordings, 3);
-  budget_.stop();
-  EXPECT_EQ(budget_.kinds(), 0u);
-}
-
-TEST_F(ScheduleControllerTest, WhatIsNotFoundIsLookedForAgainAfterTwiceAsMany) {
-  until_followed();
-  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
-  for (int i = 0; i < 30; ++i) followed();
-  const int first = torch_.recordings;
-  EXPECT_EQ(first, 1 + static_cast<int>(FurtherSchedules::kMostLogged));
-  EXPECT_TRUE(budget_.is_steady());
-  for (int i = 0; i < 5; ++i) followed(), differing(), followed();
-  EXPECT_EQ(torch_.recordings, first);
-  followed(), differing();
-  EXPECT_GT(torch_.recordings, first);
-}
-
-TEST_F(ScheduleControllerTest, IterationsOfWhichNoTwoAreAlikeAreWorthNoSchedule) {
-  until_followed();
-  for (int i = 0; i < 40; ++i) {
-    for (int times = 0; times < 2; ++times) followed();
-    ++torch_.follow_counts.ops_hash;
-    differing();
-  }
-  EXPECT_EQ(torch_.recordings, 1);
-  EXPECT_TRUE(torch_.follows);
-  for (int i = 0; i < 3; ++i) followed(), followed(), differing();
-  EXPECT_GT(torch_.recordings, 1);
-}
-
-TEST_F(ScheduleControllerTest, AKindWithoutAScheduleIsLeftToRescue) {
-  until_followed();
-  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
-  torch_.iteration.emplace(of_other_ops());
-  least_ = kLimit;
-  for (int i = 0; i < 40; ++i) followed(), differing(), followed();
-  EXPECT_EQ(budget_.kinds(), 1u);
-  EXPECT_EQ(budgets_.size(), 2u) << "it is asked for once";
-  EXPECT_TRUE(torch_.follows);
 }
 
 TEST_F(ScheduleControllerTest, StoppedItFollowsNothingAndBeginsAnew) {

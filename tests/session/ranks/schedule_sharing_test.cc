@@ -138,7 +138,7 @@ TEST_F(ScheduleSharingTest, AnErrorIsEveryRanksOwn) {
   for (Rank* rank : {&first, &second}) {
     EXPECT_FALSE(rank->sharing.schedule_maker()(log, Bytes(512), {}).ok());
     EXPECT_FALSE(
-        rank->sharing.schedule_maker()(StepLog{{}, {Stay::kMayGo}, {}, {}, {}, {}, {}}, budget, {}).ok());
+        rank->sharing.schedule_maker()(StepLog{{}, {Stay::kMayGo}, {}, {}, {}, {}, {}, {}}, budget, {}).ok());
     EXPECT_EQ(rank->counts().made, 0u);
   }
   EXPECT_EQ(second.sharing.facts().looks, 1u);

@@ -1,0 +1,80 @@
+// Schedules for the kinds of iterations that come now and then.
+#include "session/budget/further_schedules.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/session/budget/scheduled_job.h"
+
+namespace stowage::session {
+namespace {
+
+using FurtherSchedulesTest = ScheduleControllerTest;
+
+TEST_F(FurtherSchedulesTest, OneThatIsLeftNowAndThenStaysAndTheOtherKindGetsAScheduleToo) {
+  until_followed();
+  for (int i = 0; i < 3; ++i) {
+    followed();
+    followed();
+    differing();
+  }
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 2) << "after the third one";
+  followed();
+  EXPECT_FALSE(budget_.is_steady());
+  EXPECT_EQ(budgets_.size(), 1u) << "the log was of the ops that there is a schedule for";
+  followed();
+  EXPECT_EQ(torch_.recordings, 3);
+  torch_.iteration.emplace(of_other_ops());
+  differing();
+  EXPECT_EQ(budget_.kinds(), 1u);
+  followed();
+  EXPECT_EQ(budget_.kinds(), 2u);
+  EXPECT_EQ(budget_.facts().kinds, 2u);
+  EXPECT_EQ(torch_.followed, 2);
+  EXPECT_EQ(budgets_, (std::vector<Bytes>{budgets_[0], budgets_[0]}));
+  for (int i = 0; i < 10; ++i) followed();
+  EXPECT_TRUE(budget_.is_steady());
+  EXPECT_EQ(torch_.recordings, 3);
+  budget_.stop();
+  EXPECT_EQ(budget_.kinds(), 0u);
+}
+
+TEST_F(FurtherSchedulesTest, WhatIsNotFoundIsLookedForAgainAfterTwiceAsMany) {
+  until_followed();
+  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
+  for (int i = 0; i < 30; ++i) followed();
+  const int first = torch_.recordings;
+  EXPECT_EQ(first, 1 + static_cast<int>(FurtherSchedules::kMostLogged));
+  EXPECT_TRUE(budget_.is_steady());
+  for (int i = 0; i < 5; ++i) followed(), differing(), followed();
+  EXPECT_EQ(torch_.recordings, first);
+  followed(), differing();
+  EXPECT_GT(torch_.recordings, first);
+}
+
+TEST_F(FurtherSchedulesTest, IterationsOfWhichNoTwoAreAlikeAreWorthNoSchedule) {
+  until_followed();
+  for (int i = 0; i < 40; ++i) {
+    for (int times = 0; times < 2; ++times) followed();
+    ++torch_.follow_counts.ops_hash;
+    differing();
+  }
+  EXPECT_EQ(torch_.recordings, 1);
+  EXPECT_TRUE(torch_.follows);
+  for (int i = 0; i < 3; ++i) followed(), followed(), differing();
+  EXPECT_GT(torch_.recordings, 1);
+}
+
+TEST_F(FurtherSchedulesTest, AKindWithoutAScheduleIsLeftToRescue) {
+  until_followed();
+  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
+  torch_.iteration.emplace(of_other_ops());
+  least_ = kLimit;
+  for (int i = 0; i < 40; ++i) followed(), differing(), followed();
+  EXPECT_EQ(budget_.kinds(), 1u);
+  EXPECT_EQ(budgets_.size(), 2u) << "it is asked for once";
+  EXPECT_TRUE(torch_.follows);
+}
+
+}  // namespace
+}  // namespace stowage::session

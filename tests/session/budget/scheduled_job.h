@@ -1,0 +1,85 @@
+// A job under a budget whose iterations a test ends one by one, and the controller of its schedules.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include "session/budget/schedule_controller.h"
+#include "tests/session/fake_torch.h"
+
+namespace stowage::session {
+
+inline constexpr std::uint64_t kOpNs = 100'000;
+inline constexpr Bytes kLimit{std::uint64_t{1} << 20u};
+
+class ScheduleControllerTest : public ::testing::Test {
+ protected:
+  // An iteration of one op, which rescue runs again `replays` times; it takes 100 ns.
+  ScheduleControllerTest() { rescue(7); }
+  void rescue(std::uint64_t replays) {
+    StepLog log;
+    log.trace.ops.resize(1);
+    log.trace.ops.front().duration_ns = kOpNs;
+    log.shape_hashes = {1};
+    log.replayed.assign(replays, 1);
+    torch_.iteration.emplace(std::move(log));
+  }
+
+  ScheduleController::Maker maker() {
+    return [this](const StepLog& log, Bytes budget, const std::stop_token&) -> Result<Schedule> {
+      budgets_.push_back(budget);
+      if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
+      Schedule schedule;
+      schedule.shape_hashes = log.shape_hashes;
+      schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
+      schedule.replays = 7;
+      schedule.replay_ns = 7 * kOpNs;
+      schedule.height = height_;
+      return schedule;
+    };
+  }
+  void mark() { budget_.end_iteration(kLimit, ++marks_); }
+  // An iteration in which rescue evicts something.
+  void rescued() {
+    ++torch_.counts.evictions;
+    ++torch_.counts.rooms;
+    mark();
+  }
+  void followed(bool with_rooms = false) {
+    ++torch_.counts.evictions;
+    ++torch_.follow_counts.iterations;
+    ++torch_.follow_counts.evictions;
+    if (with_rooms) ++torch_.counts.rooms;
+    mark();
+  }
+  void differing() {
+    ++torch_.follow_counts.left;
+    rescued();
+  }
+  static StepLog of_other_ops() {
+    StepLog log;
+    log.trace.ops.resize(2);
+    log.shape_hashes = {1, 2};
+    return log;
+  }
+  void until_followed() {
+    rescued();
+    rescued();  // is to be written down: the next one
+    rescued();  // has been
+    rescued();  // the schedule is there
+  }
+
+  FakeTorch torch_;
+  std::vector<Bytes> budgets_;
+  Bytes least_{0};
+  Bytes height_{kLimit.value() / 2};
+  std::uint64_t marks_ = 0;
+  ScheduleController budget_{torch_, std::chrono::minutes(1), maker()};
+};
+
+}  // namespace stowage::session
