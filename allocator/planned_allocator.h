@@ -112,7 +112,8 @@ class PlannedAllocator {
   /// segment takes new memory for it; where the device has none, it and all others till the next mark are
   /// misses. Not while a graph is being captured. Takes milliseconds.
   Bytes decommit_idle(Offset from = Offset(0), Bytes most = Bytes::max());
-  /// Takes new memory for all segments that have none. Error: kOutOfMemory; some may have got theirs.
+  /// Takes new memory for all segments that its plans use and that have none. Error: kOutOfMemory; some may
+  /// have got theirs.
   Status commit_all();
   /// Bytes that the next request of this size takes from the device, if it follows the plan.
   [[nodiscard]] Bytes lacking(Bytes bytes, StreamId stream) const;

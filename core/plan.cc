@@ -75,4 +75,14 @@ std::size_t opening_length(const std::vector<std::uint32_t>& history, std::uint3
   return static_cast<std::size_t>(history.rend() - last);
 }
 
+Bytes handed_on(const JointPlan& plans) {
+  Bytes sum{0};
+  const Plan& plan = plans.history.empty() ? plans.plans.front() : plans.plans[plans.history.back()];
+  for (const PlanEntry& entry : plan.entries) {
+    if (!entry.crosses || entry.offset == kUpstream) continue;
+    sum += entry.spare == kUpstream ? entry.rounded : entry.rounded + entry.rounded;
+  }
+  return sum;
+}
+
 }  // namespace stowage

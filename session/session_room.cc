@@ -25,9 +25,9 @@ void Session::guards_placed() {
   state.conductor.unlock();
 }
 
-bool Session::State::give_up_arena(std::chrono::milliseconds patience) {
+bool Session::State::give_up_arena(Bytes bytes, std::chrono::milliseconds patience) {
   if (!arena.exists() || !conductor.try_lock_for(patience)) return false;
-  const bool gave = arena.exists() && under_budget.give_up_free_parts();
+  const bool gave = arena.exists() && under_budget.give_up_free_parts(bytes);
   conductor.unlock();
   return gave;
 }
@@ -37,8 +37,9 @@ bool Session::has_budget() const { return state_->budget.on(); }
 bool Session::make_room(Bytes bytes) {
   State& state = *state_;
   if (state.hot.forked.load(std::memory_order_relaxed)) return true;
-  if (state.under_budget.evicts() && state.give_up_arena(kNoWait)) return true;
-  if (state.budget.make_room(bytes) || state.give_up_arena(kPatience)) return true;
+  const bool gives_at_once = state.port.commits_on_touch() && state.under_budget.evicts();
+  if (gives_at_once && state.give_up_arena(bytes, kNoWait)) return true;
+  if (state.budget.make_room(bytes) || state.give_up_arena(bytes, kPatience)) return true;
   if (state.port.ledger()->missing(bytes).value() == 0) return true;
   return state.budget.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
 }
@@ -53,7 +54,7 @@ bool Session::make_room_upstream(Bytes bytes) {
   if (state.hot.forked.load(std::memory_order_relaxed)) return false;
   if (state.budget.make_more_room(bytes)) return true;
   finish_frees();
-  return state.give_up_arena(kPatience) || state.budget.await_others(bytes, /*refused=*/true) ||
+  return state.give_up_arena(bytes, kPatience) || state.budget.await_others(bytes, /*refused=*/true) ||
          state.budget.follow_peak(bytes);
 }
 

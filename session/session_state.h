@@ -38,9 +38,9 @@ struct Session::State : SessionParts {
     }
     conductor.unlock();
   }
-  /// A request needs room: gives up unused parts of the arena. True if anything was given up. Waits at most
-  /// `patience` for another conducting thread.
-  bool give_up_arena(std::chrono::milliseconds patience);
+  /// A request needs `bytes`: gives up unused parts of the arena. True if anything was given up. Waits at
+  /// most `patience` for another conducting thread.
+  bool give_up_arena(Bytes bytes, std::chrono::milliseconds patience);
   void start_recording();
   void begin_at_first_allocation();
   void begin_planned();

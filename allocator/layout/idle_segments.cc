@@ -107,10 +107,11 @@ Bytes IdleSegments::put_back(Layout& layout) {
   return before - committed();
 }
 
-Status IdleSegments::commit_all(Layout& layout) {
+Status IdleSegments::commit_below(Bytes end, Layout& layout) {
   device_full_ = false;
-  while (!idle_.empty()) {
-    if (Status done = commit(idle_.size() - 1, layout); !done.ok()) return done;
+  for (std::size_t position = idle_.size(); position-- > 0;) {
+    if (segments_[idle_[position]].begin >= end.value()) continue;
+    if (Status done = commit(position, layout); !done.ok()) return done;
   }
   return {};
 }

@@ -5,8 +5,9 @@
 // for it: a request for it finds a slot in use, and only then this class is called.
 //
 // Thread safety: committed() from any thread. All else under the lock of the hot path; give_back() alone runs
-// without it, since it waits for the device. Whoever calls take_out(), give_back(), put_back(), commit_all()
-// or changes the arena holds `changing()` as well, and takes it first; commit_for() only tries it.
+// without it, since it waits for the device. Whoever calls take_out(), give_back(), put_back(),
+// commit_below() or changes the arena holds `changing()` as well, and takes it first; commit_for() only tries
+// it.
 #pragma once
 
 #include <atomic>
@@ -47,8 +48,8 @@ class IdleSegments {
   void give_back() noexcept;
   /// Puts what the arena could not give back in service again. The bytes that went.
   Bytes put_back(Layout& layout);
-  /// Error: kOutOfMemory; some segments may have got theirs.
-  Status commit_all(Layout& layout);
+  /// Memory for all segments that begin below `end`. Error: kOutOfMemory; some may have got theirs.
+  Status commit_below(Bytes end, Layout& layout);
 
  private:
   Status commit(std::size_t position, Layout& layout);

@@ -21,7 +21,8 @@ namespace stowage::session {
 
 class RetirableArena final : public allocator::Arena {
  public:
-  /// `ledger` has counted `charged` bytes of it; null: nothing is counted. `page`: mapping granularity.
+  /// `ledger` has counted `charged` bytes of it; null: nothing is counted. `page`: mapping granularity; 0:
+  /// growing takes no memory.
   RetirableArena(std::unique_ptr<allocator::Arena> arena, Ledger* ledger, Bytes page, Bytes charged)
       : arena_(std::move(arena)),
         ledger_(ledger),
@@ -39,6 +40,7 @@ class RetirableArena final : public allocator::Arena {
   }
   Status grow(Bytes bytes) override {
     if (!arena_) return gone();
+    if (page_.value() == 0) return arena_->grow(bytes);
     const Bytes before = arena_->mapped();
     const Bytes after = std::max(allocator::round_up_to(bytes, page_), before);
     const Bytes committed = arena_->committed();

@@ -46,6 +46,7 @@ Result<bool> ServedArena::serve(const std::vector<Plan>& plans) {
     if (budget_.on() && parts_.add_all()) {
       const bool taken = static_cast<bool>(allocator().replace_plans(plans));
       parts_.begin(*arena_);  // it may have grown even for a plan that it cannot take
+      note_memory();
       if (taken) return true;
     }
     give_back();
@@ -88,9 +89,9 @@ Status ServedArena::map_for(const std::vector<Plan>& plans) {
   Bytes height{0};
   for (const Plan& plan : plans) height = std::max(height, plan.height);
   if (!budget_.on()) height = allocator::with_room_above(height);
+  const bool at_once = port_.commits_on_touch() || (budget_.on() && !port_.commits_in_parts());
   Result<std::unique_ptr<RetirableArena>> retirable =
-      map_retirable(height, budget_.on() || port_.commits_on_touch() ? allocator::Backing::kNow
-                                                                     : allocator::Backing::kOnUse);
+      map_retirable(height, at_once ? allocator::Backing::kNow : allocator::Backing::kOnUse);
   if (!retirable) return retirable.error();
   own(std::move(*retirable), plans);
   return {};
@@ -105,14 +106,20 @@ void ServedArena::own(std::unique_ptr<RetirableArena> arena, const std::vector<P
   if (plans.empty()) allocator().serve_online(expected);
   allocator().improvise(!budget_.on());
   allocator().set_outside_bytes(outside_bytes(port_.upstream_use()));
-  watch_memory(plans.empty() ? !port_.commits_on_touch() : arena_->committed() < arena_->mapped());
+  note_memory();
+  if (plans.empty()) watch_memory(!port_.commits_on_touch());
   hot_.owner.store(&allocator(), std::memory_order_release);
 }
 
-// Without a budget memory is committed on use, while upstream's goes: never both at once. Under a budget
+// Memory is committed on use where the device can, while upstream's goes: never both at once. Under a budget
 // bytes are counted before they are mapped; none, if there is no room yet and memory is committed on touch.
 Result<std::unique_ptr<RetirableArena>> ServedArena::map_retirable(Bytes height, allocator::Backing backing) {
   Ledger* const ledger = port_.ledger();
+  if (backing != allocator::Backing::kNow && port_.commits_in_parts()) {
+    Result<std::unique_ptr<allocator::Arena>> empty = port_.map_arena(height, backing);
+    if (!empty.ok()) return empty.error();
+    return std::make_unique<RetirableArena>(std::move(*empty), ledger, /*page=*/Bytes(0), Bytes(0));
+  }
   const Bytes whole = allocator::round_up_to(height, port_.arena_page());
   const Bytes charged = ledger == nullptr || ledger->try_take_arena(whole) ? whole : Bytes(0);
   if (charged.value() == 0 && !port_.commits_on_touch())
@@ -156,9 +163,16 @@ void* ServedArena::allocate_settling(allocator::PlannedAllocator& now, Bytes byt
   return nullptr;
 }
 
+void ServedArena::note_memory() {
+  watch_memory(lacks_memory());
+  lacks_pages_ = budget_.on() && port_.commits_in_parts() && lacks_memory();
+}
+
 bool ServedArena::count_whole() {
-  if (!parts_.add_all()) return false;
+  if (port_.commits_in_parts() ? !allocator().commit_all().ok() : !parts_.add_all()) return false;
   settling_marks_ = 0;
+  lacks_pages_ = false;
+  watch_memory(false);
   settling_.store(nullptr, std::memory_order_release);
   hot_.serving.store(&allocator(), std::memory_order_release);
   return true;
@@ -166,14 +180,20 @@ bool ServedArena::count_whole() {
 
 void ServedArena::settle_again() {
   allocator::PlannedAllocator* const now = hot_.serving.load(std::memory_order_relaxed);
-  if (now == nullptr) return;
+  if (now == nullptr || !port_.commits_on_touch()) return;
   settling_.store(now, std::memory_order_release);
   hot_.serving.store(nullptr, std::memory_order_release);
 }
 
 // ---- giving back
 
-Bytes ServedArena::give_up_free_parts() {
+Bytes ServedArena::give_up_free_parts(Bytes most) {
+  if (port_.commits_in_parts()) {
+    if (!port_.may_wait()) return Bytes(0);
+    const Bytes gone = allocator().decommit_idle(Offset(0), most);
+    note_memory();
+    return gone;
+  }
   Bytes freed{0};
   allocator().visit_free(mapped(), [&](std::uint64_t begin, std::uint64_t end) {
     const Bytes gone = port_.decommit(static_cast<std::byte*>(arena_->base()) + begin, Bytes(end - begin));

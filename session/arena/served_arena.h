@@ -3,7 +3,8 @@
 //
 // At a switch upstream still holds what the last iteration left, for which the arena has places too. If the
 // budget cannot hold both, the arena *settles*: it is counted block by block, as the job uses it
-// (charged_parts.h). Within an iteration or two upstream's part is gone and the arena is counted as a whole.
+// (charged_parts.h); a device that commits memory page by page takes its pages then. Within an iteration or
+// two upstream's part is gone and the arena is counted as a whole.
 //
 // Thread safety: exists(), owner_of(), the bytes of all arenas, settling() and allocate_settling() from any
 // thread; the rest is the conductor's. The hot
@@ -68,6 +69,8 @@ class ServedArena {
   bool shut_out();
   /// From now on every allocation checks that the arena has memory for it; with false, none does.
   void watch_memory(bool watched) { hot_.thin.store(watched, std::memory_order_relaxed); }
+  /// Plans or memory changed: allocations check whether the arena has memory for them if some has none.
+  void note_memory();
 
   /// From now on requests and frees are told to the port (DevicePort::on_arena_use); with false, none is.
   void meter(bool metered);
@@ -76,7 +79,11 @@ class ServedArena {
   [[nodiscard]] allocator::PlannedAllocator* settling() const {
     return settling_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] bool settles() const { return settling_.load(std::memory_order_relaxed) != nullptr; }
+  [[nodiscard]] bool settles() const {
+    return settling_.load(std::memory_order_relaxed) != nullptr ||
+           (lacks_pages_.load(std::memory_order_relaxed) &&
+            hot_.serving.load(std::memory_order_relaxed) != nullptr);
+  }
   /// An address of `now`, which settling() returned, if the budget has room for the block.
   void* allocate_settling(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   /// Counts the arena as a whole. False: the budget has no room for that, and it keeps settling.
@@ -84,14 +91,14 @@ class ServedArena {
   /// An iteration ended while it settles. Returns for how many in a row.
   std::uint64_t count_settling() { return ++settling_marks_; }
   [[nodiscard]] bool settled_before() const { return settling_marks_ > 0; }
-  /// Counts it block by block again from now on, if it serves.
+  /// Counts it block by block again from now on, if it serves and memory is committed on touch.
   void settle_again();
   /// Bytes that the ledger lacks for the whole arena.
   [[nodiscard]] Bytes missing() const { return port_.ledger()->missing(mapped() - arena_->charged()); }
 
-  /// Gives unused parts back to the device and stops counting them; parts in use stay in place. Returns the
-  /// bytes given back. Requires: exists().
-  Bytes give_up_free_parts();
+  /// Gives unused parts back to the device and stops counting them, as long as these are less than `most`;
+  /// parts in use stay in place. May wait for the device. Returns the bytes given back. Requires: exists().
+  Bytes give_up_free_parts(Bytes most = Bytes::max());
   /// Gives the arena back if it does not serve; keeps what is live in it. Waits for the device.
   void give_back();
   /// Gives idle memory of the arena back, page by page, even while it serves. Waits for the device.
@@ -121,6 +128,7 @@ class ServedArena {
   const Fault fault_;
   /// Set instead of `serving`: hands out an address only if the ledger can count it.
   std::atomic<allocator::PlannedAllocator*> settling_{nullptr};
+  std::atomic<bool> lacks_pages_{false};  ///< under a budget: it has no memory yet, or no more, for a part
   ChargedParts parts_;
   std::vector<std::unique_ptr<allocator::PlannedAllocator>> allocators_;  ///< the last one may be in use
   RetirableArena* arena_ = nullptr;   ///< of the last one; null when there is none

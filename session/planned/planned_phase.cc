@@ -36,7 +36,7 @@ void PlannedPhase::foresee(const JointPlan& plans) {
 Status PlannedPhase::leave_opening(const JointPlan& others) {
   if (Status replaced = arena_.allocator().replace_plans(others.plans); !replaced) return replaced;
   arena_.allocator().foresee(others.history, others.history);
-  arena_.watch_memory(arena_.lacks_memory());
+  arena_.note_memory();
   replanning_.expect_lasting();
   return {};
 }

@@ -215,7 +215,7 @@ Status Replanning::put_in(const JointPlan& made, bool only_more) {
     for (std::size_t i = plans_.in_use().plans.size(); i < made.plans.size(); ++i) {
       if (Status added = allocator.add_plan(made.plans[i]); !added) return added;
     }
-    arena_.watch_memory(arena_.lacks_memory());
+    arena_.note_memory();
   } else {
     if (Status replaced = allocator.replace_plans(made.plans); !replaced) return replaced;
     give_back_above(made.height);
@@ -226,7 +226,7 @@ Status Replanning::put_in(const JointPlan& made, bool only_more) {
 
 void Replanning::give_back_above(Bytes height) {
   if (arena_.mapped() > in_pages(height)) arena_.allocator().decommit_idle(Offset(height.value()));
-  arena_.watch_memory(arena_.lacks_memory());
+  arena_.note_memory();
 }
 
 }  // namespace stowage::session

@@ -78,6 +78,8 @@ class DevicePort {
   virtual Ledger* ledger() { return nullptr; }
   /// Arena memory is committed at first touch, so that a budget can count it block by block.
   [[nodiscard]] virtual bool commits_on_touch() const { return false; }
+  /// Arenas take memory part by part (Backing::kOnUse), so that a budget can count each part when it comes.
+  [[nodiscard]] virtual bool commits_in_parts() const { return false; }
   /// Gives back the memory behind a range of an arena whose content is no longer needed; addresses stay.
   /// Returns how much was given back.
   virtual Bytes decommit(void* /*address*/, Bytes /*bytes*/) { return Bytes(0); }

@@ -1,5 +1,6 @@
 #include "session/rescue/plan_under_budget.h"
 
+#include <algorithm>
 #include <string>
 
 namespace stowage::session {
@@ -32,13 +33,22 @@ void PlanUnderBudget::leave() {
 
 // ---- whether it fits
 
-SessionVerdict PlanUnderBudget::refuse(Bytes height) {
+SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
   if (!budget_.on()) return {};
   if (is_scheduled() && !budget_.schedule().follows()) return rescue_for({});
-  const Bytes excess = port_.ledger()->missing(height);
-  if (excess.value() != 0 && !port_.commits_on_touch()) return refuse_arena(height, excess);
+  const Bytes excess = port_.commits_on_touch() ? Bytes(0) : excess_of(plans);
+  if (excess.value() != 0) return refuse_arena(plans.height, excess);
   if (budget_.between_ops()) return {};
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
+}
+
+// Where pages come one by one, what the last iteration passed on goes before all of them are there.
+Bytes PlanUnderBudget::excess_of(const JointPlan& plans) const {
+  const Ledger& ledger = *port_.ledger();
+  if (!port_.commits_in_parts()) return ledger.missing(plans.height);
+  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
+  const Bytes sum = plans.height + outside - std::min(outside, handed_on(plans));
+  return sum - std::min(sum, ledger.limit());
 }
 
 // Under a schedule, one for fewer bytes may leave enough room.
@@ -82,14 +92,14 @@ void PlanUnderBudget::rest() {
   if (!arena_.settles() && !is_scheduled() && budget_.on() && budget_.may_rest()) budget_.rest();
 }
 
-bool PlanUnderBudget::give_up_free_parts() {
+bool PlanUnderBudget::give_up_free_parts(Bytes bytes) {
   if (evicts()) {
     arena_.settle_again();
   } else {
     arena_.pause();
     lost_ = true;
   }
-  return arena_.give_up_free_parts().value() != 0;
+  return arena_.give_up_free_parts(bytes).value() != 0;
 }
 
 }  // namespace stowage::session

@@ -28,8 +28,8 @@ class PlanUnderBudget {
 
   /// A first plan is requested: for iterations under the schedule that is followed now, if there is one.
   void prepare();
-  /// kRescuing if an arena of `height` does not fit.
-  SessionVerdict refuse(Bytes height);
+  /// kRescuing if the arena of `plans` does not fit.
+  SessionVerdict refuse(const JointPlan& plans);
   /// The plan is used from now on, with all of its arena.
   void begin() { lost_ = false; }
   /// No plan is used any more; rescue evicts on demand.
@@ -44,7 +44,7 @@ class PlanUnderBudget {
     return is_scheduled() ? budget_.schedule().kinds() : 0;
   }
   /// Tensors may be evicted while a plan is followed.
-  [[nodiscard]] bool evicts() const { return is_scheduled() || arena_.settling() != nullptr; }
+  [[nodiscard]] bool evicts() const { return is_scheduled() || arena_.settles(); }
   /// Part of the arena was given up for a request that did not fit.
   [[nodiscard]] bool gave_up_arena() const { return lost_; }
   /// The plan cannot be followed any more.
@@ -55,12 +55,14 @@ class PlanUnderBudget {
   SessionVerdict settle(std::uint32_t window_marks);
   /// Uninstalls the runtime, if it is not needed and may be uninstalled.
   void rest();
-  /// An unplanned request needs room: gives up free parts of the arena. With the runtime installed the rest
-  /// serves on, and the arena is counted whole again once there is room; without it nothing can evict: the
-  /// plan is lost. True if anything was given up. Requires: there is an arena.
-  bool give_up_free_parts();
+  /// An unplanned request needs `bytes`: gives up free parts of the arena. With the runtime installed the
+  /// rest serves on, and the arena is counted whole again once there is room; without it nothing can evict:
+  /// the plan is lost. True if anything was given up. Requires: there is an arena.
+  bool give_up_free_parts(Bytes bytes);
 
  private:
+  /// Bytes that the budget lacks for the arena, beside what stays outside it.
+  [[nodiscard]] Bytes excess_of(const JointPlan& plans) const;
   SessionVerdict refuse_arena(Bytes arena_bytes, Bytes excess);
   SessionVerdict leave_unsettled();
   bool grow_budget();

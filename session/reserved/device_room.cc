@@ -56,6 +56,10 @@ Bytes DeviceRoom::for_arena(allocator::PlannedAllocator& now, Bytes bytes, Strea
   const Bytes lacking = now.lacking(bytes, stream);
   if (lacking.value() == 0) return Bytes(0);
   now.hold_back(false);
+  if (Ledger* const ledger = port_.ledger(); ledger != nullptr && ledger->limited()) {
+    now.hold_back(!fits_budget(*ledger, lacking));
+    return Bytes(0);
+  }
   const UpstreamUse use = port_.upstream_use();
   if (guard_.fits(lacking, use) || !port_.may_wait()) return Bytes(0);
   const std::optional<Bytes> most = guard_.most();
@@ -67,6 +71,16 @@ Bytes DeviceRoom::for_arena(allocator::PlannedAllocator& now, Bytes bytes, Strea
   if (!arena_made_way()) ++arena_gaps_;
   now.hold_back(true);
   return Bytes(0);
+}
+
+// A release waits for the device, so it has to make all the room that is missing.
+bool DeviceRoom::fits_budget(const Ledger& ledger, Bytes lacking) {
+  const Bytes missing = ledger.missing(lacking);
+  if (missing.value() == 0) return true;
+  const Bytes kept(unreleasable_.load(std::memory_order_relaxed));
+  if (!port_.may_wait() || cached(port_.upstream_use()) < kept + missing) return false;
+  release_upstream();
+  return ledger.missing(lacking).value() == 0;
 }
 
 void DeviceRoom::give_up_idle_for(Bytes more) {
@@ -112,7 +126,7 @@ bool DeviceRoom::is_strained(bool clean) {
   const bool gave = gaps_before_.exchange(gaps) != gaps;
   now.hold_back(false);
   arena_lacks_ = (gave || arena_lacks_) && committed < arena_.mapped();
-  if (clean && committed == committed_before_) arena_.watch_memory(false);
+  if (clean && committed == committed_before_ && !arena_.settles()) arena_.watch_memory(false);
   committed_before_ = committed;
   strain_ = gave ? strain_ + kStrainOfGap : strain_ - std::min<std::uint64_t>(strain_, 1);
   return strain_ >= kMostStrain;

@@ -54,6 +54,7 @@ class DeviceRoom {
 
  private:
   void release_upstream_if_worth(const UpstreamUse& use);
+  [[nodiscard]] bool fits_budget(const Ledger& ledger, Bytes lacking);
   [[nodiscard]] bool arena_made_way() const;
   void give_up_idle(Bytes wanted);
 

@@ -26,17 +26,6 @@ constexpr double kLeastHoles = 0.25;
 constexpr Bytes kOnlineSlack{std::uint64_t{8} << 20};  // two pages for small requests and two for large ones
 constexpr std::size_t kMostModelled = std::size_t{1} << 19;  // buffers: a second or so
 
-// Bytes that the last iteration passed on and that its plan has places for.
-Bytes handed_on(const JointPlan& plans) {
-  Bytes sum{0};
-  const Plan& plan = plans.history.empty() ? plans.plans.front() : plans.plans[plans.history.back()];
-  for (const PlanEntry& entry : plan.entries) {
-    if (!entry.crosses || entry.offset == kUpstream) continue;
-    sum += entry.spare == kUpstream ? entry.rounded : entry.rounded + entry.rounded;
-  }
-  return sum;
-}
-
 }  // namespace
 
 void ReservedGuard::note_reserved(Bytes upstream_reserved) {

@@ -9,7 +9,7 @@ Result<SessionVerdict> PlanSwitch::try_plans(const JointPlan& plans) {
   if (plans.height.value() == 0)
     return SessionVerdict{SessionState::kOff, "the job has no allocation to plan"};
   room_.release_upstream();
-  if (SessionVerdict refused = under_budget_.refuse(plans.height); refused.changes()) return refused;
+  if (SessionVerdict refused = under_budget_.refuse(plans); refused.changes()) return refused;
   if (SessionVerdict refused = worth_.refuse(plans); refused.changes()) return refused;
   const Result<bool> served = arena_.serve(plans.plans);
   if (!served.ok()) return served.error();

@@ -62,6 +62,16 @@ TEST_F(IdleSegments, ComeAgainOneByOneWhenThePlanNeedsThem) {
   EXPECT_EQ(slots_in_use(), 0u);
 }
 
+TEST_F(IdleSegments, AboveTheHighestPlanDoNotComeAgain) {
+  EXPECT_EQ(allocator->decommit_idle(), Bytes(4 * kSegment));
+  Plan lower = plan;
+  lower.entries.resize(1);
+  lower.height = lower.lower_bound = Bytes(kSegment);
+  ASSERT_TRUE(allocator->replace_plans({lower}).ok());
+  EXPECT_TRUE(allocator->commit_all().ok());
+  EXPECT_EQ(faults->mapped, Bytes(kSegment));
+}
+
 TEST_F(IdleSegments, AFullDeviceIsAMissAndAskedAgainAfterTheNextMark) {
   EXPECT_EQ(allocator->decommit_idle(), Bytes(4 * kSegment));
   faults->maps_left = 0;

@@ -73,6 +73,7 @@ class FakePort : public DevicePort {
   }
   Bytes decommit(void*, Bytes bytes) override { return bytes; }
   [[nodiscard]] bool commits_on_touch() const override { return on_touch; }
+  [[nodiscard]] bool commits_in_parts() const override { return in_parts; }
 
   void pass_fences() {
     const std::lock_guard lock(mutex_);
@@ -101,6 +102,7 @@ class FakePort : public DevicePort {
   bool broken = false;                 ///< upstream_use() throws
   std::function<void()> in_next_mark;  ///< called under a budget
   bool on_touch = false;
+  bool in_parts = false;
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks
   /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.
   Bytes piece{std::numeric_limits<std::uint64_t>::max()};

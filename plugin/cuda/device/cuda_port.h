@@ -50,6 +50,7 @@ class CudaPort final : public session::DevicePort {
   Bytes upstream_growth(Bytes bytes, StreamId stream) override;
   Bytes largest_cached() override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
+  [[nodiscard]] bool commits_in_parts() const override { return is_expandable(); }
   void on_block(session::BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
   void on_arena_use(std::int64_t delta) override { limit_.note_arena(delta); }
   std::shared_ptr<tracer::OpClock> make_op_clock() override;

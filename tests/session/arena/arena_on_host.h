@@ -12,18 +12,26 @@ namespace stowage::session {
 
 inline constexpr StreamId kStream{0};
 inline constexpr std::uint64_t kBlock = 64 << 10;
+inline constexpr std::uint64_t kPage = 2 << 20;  ///< the least segment of an arena
 
-/// `blocks` requests of kBlock bytes, one beside the other.
-inline Plan plan_of(std::uint64_t blocks) {
+/// `blocks` requests of `bytes`, one beside the other.
+inline Plan plan_of(std::uint64_t blocks, std::uint64_t bytes = kBlock) {
   Plan plan;
   Fingerprint requests;
   for (std::uint64_t i = 0; i < blocks; ++i) {
-    plan.entries.push_back({Bytes(kBlock), kStream, Offset(i * kBlock), kUpstream});
-    requests.add(Bytes(kBlock), kStream);
+    plan.entries.push_back({Bytes(bytes), kStream, Offset(i * bytes), kUpstream});
+    requests.add(Bytes(bytes), kStream);
   }
   plan.fingerprint = requests.value();
-  plan.height = plan.lower_bound = Bytes(blocks * kBlock);
+  plan.height = plan.lower_bound = Bytes(blocks * bytes);
   return plan;
+}
+/// The same as what a search for plans finds.
+inline JointPlan joint_of(std::uint64_t blocks, std::uint64_t bytes = kBlock) {
+  JointPlan plans;
+  plans.plans = {plan_of(blocks, bytes)};
+  plans.height = plans.lower_bound = plans.plans.front().height;
+  return plans;
 }
 
 struct ArenaOnHost {
@@ -36,10 +44,10 @@ struct ArenaOnHost {
     make();
   }
   void make(Fault fault = Fault::kNone) { arena = std::make_unique<ServedArena>(hot, port, *budget, fault); }
-  void* allocate() {
-    if (allocator::PlannedAllocator* now = hot.serving.load()) return now->allocate(Bytes(kBlock), kStream);
+  void* allocate(std::uint64_t bytes = kBlock) {
+    if (allocator::PlannedAllocator* now = hot.serving.load()) return now->allocate(Bytes(bytes), kStream);
     if (allocator::PlannedAllocator* now = arena->settling())
-      return arena->allocate_settling(*now, Bytes(kBlock), kStream);
+      return arena->allocate_settling(*now, Bytes(bytes), kStream);
     return nullptr;
   }
   void free(void* address) const { arena->owner_of(address)->free(address); }

@@ -111,6 +111,67 @@ TEST_F(ServedArenaTest, UnderABudgetGivesUpWhatNobodyUses) {
   EXPECT_EQ(port.count.held(), Bytes(2 * kBlock)) << "counted as it is used";
 }
 
+/// Under a budget of three pages, of which upstream has one from before the switch.
+struct ArenaInPages : ServedArenaTest {
+  ArenaInPages() {
+    limit(3 * kPage);
+    port.on_touch = false;
+    port.in_parts = true;
+    port.count.take(Bytes(kPage));
+    EXPECT_TRUE(arena->serve({plan_of(3, kPage)}).ok());
+    EXPECT_EQ(port.count.held(), Bytes(kPage)) << "addresses take no memory";
+    arena->resume();
+  }
+  void make_whole() {
+    port.count.give(Bytes(kPage));
+    ASSERT_TRUE(arena->count_whole());
+  }
+};
+
+TEST_F(ArenaInPages, SettlesPageByPage) {
+  EXPECT_TRUE(arena->settles());
+  EXPECT_TRUE(hot.thin.load());
+  EXPECT_NE(allocate(kPage), nullptr);
+  EXPECT_NE(allocate(kPage), nullptr);
+  EXPECT_EQ(port.count.held(), Bytes(3 * kPage));
+  EXPECT_EQ(allocate(kPage), nullptr) << "the budget is used up";
+  EXPECT_FALSE(arena->count_whole());
+  EXPECT_EQ(arena->missing(), Bytes(kPage));
+  make_whole();
+  EXPECT_FALSE(arena->settles());
+  EXPECT_FALSE(hot.thin.load());
+  EXPECT_EQ(port.count.held(), Bytes(3 * kPage));
+}
+
+TEST_F(ArenaInPages, GivesIdlePagesBackAndTakesThemAgain) {
+  make_whole();
+  ASSERT_NE(allocate(kPage), nullptr);
+  EXPECT_EQ(arena->give_up_free_parts(Bytes(1)), Bytes(kPage)) << "no more than was asked for";
+  EXPECT_TRUE(arena->settles());
+  EXPECT_EQ(arena->give_up_free_parts(), Bytes(kPage));
+  EXPECT_EQ(port.count.held(), Bytes(kPage));
+  EXPECT_NE(allocate(kPage), nullptr);
+  EXPECT_EQ(port.count.held(), Bytes(2 * kPage));
+}
+
+TEST_F(ArenaInPages, KeepsThemWhileTheDeviceCannotBeWaitedFor) {
+  make_whole();
+  port.capturing = true;
+  EXPECT_EQ(arena->give_up_free_parts(), Bytes(0));
+  EXPECT_FALSE(arena->settles());
+}
+
+TEST_F(ArenaInPages, IsWholeWithThePagesThatItsPlansUse) {
+  make_whole();
+  arena->pause();
+  ASSERT_TRUE(arena->serve({plan_of(1, kPage)}).ok());
+  arena->resume();
+  EXPECT_EQ(arena->give_up_free_parts(), Bytes(3 * kPage));
+  EXPECT_TRUE(arena->count_whole());
+  EXPECT_FALSE(arena->settles());
+  EXPECT_EQ(port.count.held(), Bytes(kPage));
+}
+
 TEST_F(ServedArenaTest, AForkedChildIsServedNothing) {
   ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();

@@ -77,7 +77,7 @@ TEST_F(PlannedPhaseTest, AFurtherPlanBeginsTheRowAnew) {
 
 TEST_F(PlannedPhaseTest, APlanWhoseArenaWasGivenUpIsLeft) {
   port.counted = true;
-  under_budget.give_up_free_parts();
+  under_budget.give_up_free_parts(Bytes(1));
   EXPECT_EQ(phase.on_mark(MarkSource::kOptimizer, 1).to, SessionState::kRecording);
 }
 

@@ -45,7 +45,7 @@ struct PlanUnderBudgetTest : testing::Test, BudgetOnHost {
 TEST_F(PlanUnderBudgetTest, WithoutABudgetEveryPlanFits) {
   plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, facts);
   plan->prepare();
-  EXPECT_FALSE(plan->refuse(Bytes(1000 * kBlock)).changes());
+  EXPECT_FALSE(plan->refuse(joint_of(1000)).changes());
   EXPECT_FALSE(plan->is_scheduled());
 }
 
@@ -53,8 +53,8 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenWholeHasToFitAtOnce) {
   begin(kLimit, /*on_touch=*/false);
   mark();
   port.count.take(Bytes(kBlock));
-  EXPECT_FALSE(plan->refuse(Bytes(7 * kBlock)).changes());
-  const SessionVerdict verdict = plan->refuse(Bytes(8 * kBlock));
+  EXPECT_FALSE(plan->refuse(joint_of(7)).changes());
+  const SessionVerdict verdict = plan->refuse(joint_of(8));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_EQ(
       verdict.why,
@@ -66,13 +66,27 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenByTouchMaySettle) {
   begin(kLimit);
   mark();
   port.count.take(Bytes(kBlock));
-  EXPECT_FALSE(plan->refuse(Bytes(8 * kBlock)).changes());
+  EXPECT_FALSE(plan->refuse(joint_of(8)).changes());
+}
+
+// What was handed on goes in the first iteration; what stays does not.
+TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenInPagesNeedsNoRoomForWhatIsHandedOn) {
+  begin(kLimit, /*on_touch=*/false);
+  port.in_parts = true;
+  mark();
+  static_cast<void>(port.allocate(Bytes(2 * kBlock)));
+  JointPlan plans = joint_of(7);
+  EXPECT_EQ(plan->refuse(plans).to, SessionState::kRescuing);
+  plans.plans.front().entries.back().crosses = true;
+  EXPECT_FALSE(plan->refuse(plans).changes());
+  plans.height += Bytes(kBlock);
+  EXPECT_EQ(plan->refuse(plans).to, SessionState::kRescuing);
 }
 
 TEST_F(PlanUnderBudgetTest, WhereNobodyMarksIterationsBetweenOpsThereIsNoPlan) {
   begin(kLimit);
   budget->on_mark(MarkSource::kPeriod);
-  const SessionVerdict verdict = plan->refuse(Bytes(1 * kBlock));
+  const SessionVerdict verdict = plan->refuse(joint_of(1));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_NE(verdict.why.find("stowage.step()"), std::string::npos);
 }
@@ -115,7 +129,7 @@ TEST_F(PlanUnderBudgetTest, WithoutTheRuntimeAPlanThatGivesUpMemoryIsLost) {
   EXPECT_FALSE(plan->settle(1).changes());
   ASSERT_FALSE(torch.installed);
   EXPECT_FALSE(plan->is_lost());
-  EXPECT_TRUE(plan->give_up_free_parts());
+  EXPECT_TRUE(plan->give_up_free_parts(Bytes(kBlock)));
   EXPECT_EQ(port.count.held(), Bytes(0));
   EXPECT_TRUE(plan->gave_up_arena());
   EXPECT_TRUE(plan->is_lost());
@@ -130,7 +144,7 @@ TEST_F(PlanUnderBudgetTest, WithTheRuntimeItGoesOnWithWhatIsLeft) {
   port.count.take(Bytes(kBlock));
   serve(8);
   ASSERT_NE(allocate(), nullptr);
-  EXPECT_FALSE(plan->give_up_free_parts()) << "what nobody used was not counted yet";
+  EXPECT_FALSE(plan->give_up_free_parts(Bytes(kBlock))) << "what nobody used was not counted yet";
   EXPECT_FALSE(plan->is_lost());
   EXPECT_NE(allocate(), nullptr);
 }
@@ -141,13 +155,13 @@ TEST_F(PlanUnderBudgetTest, APlanForIterationsUnderAScheduleGoesWithIt) {
   plan->prepare();
   EXPECT_TRUE(plan->is_scheduled());
   EXPECT_TRUE(plan->evicts());
-  EXPECT_FALSE(plan->refuse(Bytes(1 * kBlock)).changes());
+  EXPECT_FALSE(plan->refuse(joint_of(1)).changes());
   EXPECT_FALSE(plan->is_lost());
   plan->rest();
   EXPECT_TRUE(torch.installed) << "the schedule needs it";
   budget->schedule().stop();
   EXPECT_TRUE(plan->is_lost());
-  const SessionVerdict verdict = plan->refuse(Bytes(1 * kBlock));
+  const SessionVerdict verdict = plan->refuse(joint_of(1));
   EXPECT_EQ(verdict.to, SessionState::kRescuing);
   EXPECT_EQ(verdict.why, "");
   plan->rescue();

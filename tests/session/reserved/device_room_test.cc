@@ -55,6 +55,19 @@ TEST_F(DeviceRoomTest, WhatUpstreamCachesMakesWayForTheArena) {
   EXPECT_EQ(port.upstream_use().reserved, Bytes(0));
 }
 
+TEST_F(DeviceRoomTest, UnderABudgetTheArenaWaitsUntilUpstreamsCacheMakesEnoughRoom) {
+  port.counted = true;
+  port.count.set_limit(Bytes(6 * kSlot));
+  port.count.take(Bytes(kSlot));
+  static_cast<void>(port.allocate(Bytes(kSlot)));
+  const int before = port.releases;
+  for (int i = 0; i < 5; ++i) EXPECT_NE(request(), nullptr);
+  EXPECT_EQ(port.releases, before) << "there was room";
+  port.count.take(Bytes(5 * kSlot));
+  EXPECT_EQ(request(), nullptr);
+  EXPECT_EQ(port.releases, before) << "nothing is cached";
+}
+
 TEST_F(DeviceRoomTest, WhatUpstreamCouldNotGiveBackIsPinned) {
   port.pinned = Bytes(8 * kMib);
   port.give_back(port.allocate(Bytes(50 * kMib)));
