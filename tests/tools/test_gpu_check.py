@@ -148,6 +148,16 @@ def test_results_go_where_they_are_told_and_are_gone_on_from(tmp_path, monkeypat
     assert check.main([*options, "--fresh"]) == 0 and bench.done == ["a", "b", "a", "b"]
 
 
+def test_of_several_words_any_selects_a_step(tmp_path, monkeypatch):
+    from tests.tools.gpu_fakes import Bench
+    from tools.gpu import order
+    bench = Bench(tmp_path)
+    monkeypatch.setattr(order, "all_steps", lambda: [bench.step(name, 1) for name in ("one", "two", "three")])
+    monkeypatch.setattr(check, "look", lambda simulated: {"torch": "2.11.0", "python": "3.12.3", "device": "A GPU"})
+    options = ["--out", str(tmp_path / "out"), "--build", str(tmp_path / "build")]
+    assert check.main([*options, "--only", "ree", "--only", "on"]) == 0 and bench.done == ["one", "three"]
+
+
 def test_a_page_that_cannot_be_written_does_not_end_the_suite(tmp_path, monkeypatch, capsys):
     from tests.tools.gpu_fakes import Bench
     from tools.gpu import order

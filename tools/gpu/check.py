@@ -55,7 +55,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=450, help="nothing is begun that would not end in so many")
     parser.add_argument("--fresh", action="store_true", help="do not go on from earlier results")
     parser.add_argument("--again", action="store_true", help="run steps anew that failed or missed their goal")
-    parser.add_argument("--only", metavar="WORD", help="only steps with WORD in their name")
+    parser.add_argument("--only", metavar="WORD", action="append",
+                        help="only steps with WORD in their name; with several, with any of them")
     parser.add_argument("--list", action="store_true", help="show the steps and run none")
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, help="where the page and the JSON file are written")
     parser.add_argument("--build", metavar="FOLDER", type=pathlib.Path, default=ROOT / "build-gpu",
@@ -105,7 +106,7 @@ def write_page(path: pathlib.Path, content: dict, not_run: dict[str, str], comma
 def run_suite(arguments: argparse.Namespace, steps, seen: dict, started: float) -> int:
     found, path = begin(arguments, seen)
     run = Run(arguments.dry, arguments.build)
-    wanted = [step for step in steps if not arguments.only or arguments.only in step.name]
+    wanted = [step for step in steps if not arguments.only or any(word in step.name for word in arguments.only)]
     suite = Suite(wanted, found, run, started + arguments.seconds)
     command = "tools/gpu_check" + (" --dry" if arguments.dry else "")
 
