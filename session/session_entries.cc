@@ -29,7 +29,10 @@ constexpr std::uint32_t kAllocationsPerPoll = 16;
     state.frees.complete();
   if (planned != nullptr && state.hot.thin.load(std::memory_order_relaxed)) {
     const Bytes lacking = state.room.for_arena(*planned, bytes, stream);
-    if (lacking.value() != 0) state.conduct([&] { state.room.give_up_idle_for(lacking); });
+    if (lacking.value() != 0) {
+      state.conduct([&] { state.room.give_up_idle_for(lacking); });
+      state.room.look_again(*planned, bytes, stream);
+    }
   }
   void* const address = settling != nullptr ? state.arena.allocate_settling(*settling, bytes, stream)
                         : state.hot.uses.upstream_owes() ? planned->allocate_as_planned(bytes, stream)

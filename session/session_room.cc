@@ -37,7 +37,7 @@ bool Session::has_budget() const { return state_->budget.on(); }
 bool Session::make_room(Bytes bytes) {
   State& state = *state_;
   if (state.hot.forked.load(std::memory_order_relaxed)) return true;
-  const bool gives_at_once = state.port.commits_on_touch() && state.under_budget.evicts();
+  const bool gives_at_once = state.under_budget.evicts() && state.arena.gives_quickly();
   if (gives_at_once && state.give_up_arena(bytes, kNoWait)) return true;
   if (state.budget.make_room(bytes) || state.give_up_arena(bytes, kPatience)) return true;
   if (state.port.ledger()->missing(bytes).value() == 0) return true;

@@ -144,6 +144,7 @@ void ServedArena::pause() {
 void ServedArena::resume() {
   const bool whole = arena_->charged() >= arena_->committed() || port_.ledger() == nullptr;
   settling_marks_ = 0;
+  shortage_ = kNoShortage;
   (whole ? hot_.serving : settling_).store(&allocator(), std::memory_order_release);
 }
 
@@ -171,6 +172,7 @@ void ServedArena::note_memory() {
 bool ServedArena::count_whole() {
   if (port_.commits_in_parts() ? !allocator().commit_all().ok() : !parts_.add_all()) return false;
   settling_marks_ = 0;
+  shortage_ = kNoShortage;
   lacks_pages_ = false;
   watch_memory(false);
   settling_.store(nullptr, std::memory_order_release);

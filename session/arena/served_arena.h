@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "allocator/planned_allocator.h"
+#include "core/support/extremes.h"
 #include "session/arena/charged_parts.h"
 #include "session/arena/retirable_arena.h"
 #include "session/arena/session_hot.h"
@@ -95,7 +96,17 @@ class ServedArena {
   void settle_again();
   /// Bytes that the ledger lacks for the whole arena.
   [[nodiscard]] Bytes missing() const { return port_.ledger()->missing(mapped() - arena_->charged()); }
+  /// A page that a request needs does not fit, whatever upstream and the arena can spare.
+  void note_shortage() { lower_to(shortage_, missing().value()); }
+  /// The least of missing() at these times, since it served or was last counted as a whole; 0: never.
+  [[nodiscard]] Bytes shortage() const {
+    const std::uint64_t least = shortage_.load(std::memory_order_relaxed);
+    return Bytes(least == kNoShortage ? 0 : least);
+  }
 
+  /// What it gives up costs less than recomputation: memory that is committed on touch, or pages of an arena
+  /// that does not have all of them anyway.
+  [[nodiscard]] bool gives_quickly() const { return port_.commits_on_touch() || settles(); }
   /// Gives unused parts back to the device and stops counting them, as long as these are less than `most`;
   /// parts in use stay in place. May wait for the device. Returns the bytes given back. Requires: exists().
   Bytes give_up_free_parts(Bytes most = Bytes::max());
@@ -128,6 +139,8 @@ class ServedArena {
   const Fault fault_;
   /// Set instead of `serving`: hands out an address only if the ledger can count it.
   std::atomic<allocator::PlannedAllocator*> settling_{nullptr};
+  static constexpr std::uint64_t kNoShortage = Bytes::max().value();
+  std::atomic<std::uint64_t> shortage_{kNoShortage};
   std::atomic<bool> lacks_pages_{false};  ///< under a budget: it has no memory yet, or no more, for a part
   ChargedParts parts_;
   std::vector<std::unique_ptr<allocator::PlannedAllocator>> allocators_;  ///< the last one may be in use

@@ -19,7 +19,8 @@ constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does n
 constexpr std::uint64_t kLongestPeriod = 8;  // marks
 constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
 constexpr std::uint64_t kTighterShare = 32;
-constexpr std::uint64_t kLeastExcessShare = 512;  // of the limit, that an arena which does not fit is over it
+constexpr std::uint64_t kMoreShare =
+    512;  // of the limit: less than what is too much, for pages and alignment
 // A schedule may recompute for 1/this longer than rescue: it needs no search, and an arena can be planned for
 // it. Or for this share of the iteration's time.
 constexpr std::uint64_t kDearerShare = 4;
@@ -85,7 +86,8 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
   }
   if (scheduler_.busy() || fits_ >= kMostFits) return false;
   ++fits_;
-  ask(less(budget_, std::max(excess.value(), limit.value() / kLeastExcessShare)));
+  const Bytes present = present_.height.value() == 0 ? budget_ : std::min(budget_, present_.height);
+  ask(less(present, excess.value() + limit.value() / kMoreShare));
   return follows();
 }
 

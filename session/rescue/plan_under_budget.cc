@@ -42,7 +42,8 @@ SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
 }
 
-// Where pages come one by one, what the last iteration passed on goes before all of them are there.
+// Where pages come one by one, what the last iteration passed on goes before all of them are there. How much
+// upstream cannot give back then, nobody knows: that shows when it does not fit.
 Bytes PlanUnderBudget::excess_of(const JointPlan& plans) const {
   const Ledger& ledger = *port_.ledger();
   if (!port_.commits_in_parts()) return ledger.missing(plans.height);
@@ -64,7 +65,8 @@ SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
   if (arena_.settles()) {
     port_.release_upstream_cache();
     if (!arena_.count_whole() && !(arena_.settled_before() && grow_budget() && arena_.count_whole())) {
-      if (arena_.count_settling() < kSettlingMarks * window_marks) return {};
+      const bool may_fit = arena_.shortage().value() == 0;
+      if (arena_.count_settling() < kSettlingMarks * window_marks && may_fit) return {};
       return leave_unsettled();
     }
   }
@@ -73,7 +75,7 @@ SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
 }
 
 SessionVerdict PlanUnderBudget::leave_unsettled() {
-  const Bytes excess = arena_.missing();
+  const Bytes excess = arena_.shortage().value() != 0 ? arena_.shortage() : arena_.missing();
   arena_.pause();
   arena_.shut_out();
   arena_.give_up_free_parts();

@@ -56,10 +56,7 @@ Bytes DeviceRoom::for_arena(allocator::PlannedAllocator& now, Bytes bytes, Strea
   const Bytes lacking = now.lacking(bytes, stream);
   if (lacking.value() == 0) return Bytes(0);
   now.hold_back(false);
-  if (Ledger* const ledger = port_.ledger(); ledger != nullptr && ledger->limited()) {
-    now.hold_back(!fits_budget(*ledger, lacking));
-    return Bytes(0);
-  }
+  if (const Ledger* const budget = limited()) return fits_budget(*budget, lacking) ? Bytes(0) : lacking;
   const UpstreamUse use = port_.upstream_use();
   if (guard_.fits(lacking, use) || !port_.may_wait()) return Bytes(0);
   const std::optional<Bytes> most = guard_.most();
@@ -73,17 +70,35 @@ Bytes DeviceRoom::for_arena(allocator::PlannedAllocator& now, Bytes bytes, Strea
   return Bytes(0);
 }
 
-// A release waits for the device, so it has to make all the room that is missing.
+// A release waits for the device. What upstream could not give back the last time it may give back now, if
+// that was next to what has been freed since.
 bool DeviceRoom::fits_budget(const Ledger& ledger, Bytes lacking) {
   const Bytes missing = ledger.missing(lacking);
   if (missing.value() == 0) return true;
   const Bytes kept(unreleasable_.load(std::memory_order_relaxed));
-  if (!port_.may_wait() || cached(port_.upstream_use()) < kept + missing) return false;
+  const Bytes worth = std::max(missing, kept + kWorthReleasing);
+  if (!port_.may_wait() || cached(port_.upstream_use()) < worth) return false;
   release_upstream();
   return ledger.missing(lacking).value() == 0;
 }
 
+const Ledger* DeviceRoom::limited() const {
+  const Ledger* const ledger = port_.ledger();
+  return ledger != nullptr && ledger->limited() ? ledger : nullptr;
+}
+
+// If there is no room under a budget, the request is upstream's, which can evict for it.
+void DeviceRoom::look_again(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream) {
+  const Ledger* const budget = limited();
+  if (budget == nullptr) return;
+  const bool short_of_room = budget->missing(now.lacking(bytes, stream)).value() != 0;
+  if (short_of_room) arena_.note_shortage();
+  now.hold_back(short_of_room);
+}
+
 void DeviceRoom::give_up_idle_for(Bytes more) {
+  if (const Ledger* const budget = limited())
+    return static_cast<void>(arena_.give_up_free_parts(budget->missing(more)));
   const Bytes sum = guard_.held(port_.upstream_use().reserved) + more;
   if (sum > guard_.last_most()) give_up_idle(sum - guard_.last_most());
 }

@@ -7,8 +7,8 @@
 // memory. Each transfer waits for the device. A job that would do so all the time is better off without
 // its plan.
 //
-// Thread safety: for_arena(), keep_peak_low() and release_upstream() from any thread; the rest is the
-// conductor's.
+// Thread safety: for_arena(), look_again(), keep_peak_low() and release_upstream() from any thread; the rest
+// is the conductor's.
 #pragma once
 
 #include <atomic>
@@ -42,6 +42,8 @@ class DeviceRoom {
   Bytes for_arena(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   /// Releases idle arena memory, as far as arena, upstream and `more` would be too much.
   void give_up_idle_for(Bytes more);
+  /// After give_up_idle_for(), for the request that for_arena() was asked for.
+  void look_again(allocator::PlannedAllocator& now, Bytes bytes, StreamId stream);
   /// Before upstream is asked for an unplanned `bytes` on `stream`: releases cache that does not help, then
   /// idle arena memory.
   void for_upstream(Bytes bytes, StreamId stream);
@@ -54,6 +56,8 @@ class DeviceRoom {
 
  private:
   void release_upstream_if_worth(const UpstreamUse& use);
+  /// The ledger, if a budget limits it; else null.
+  [[nodiscard]] const Ledger* limited() const;
   [[nodiscard]] bool fits_budget(const Ledger& ledger, Bytes lacking);
   [[nodiscard]] bool arena_made_way() const;
   void give_up_idle(Bytes wanted);

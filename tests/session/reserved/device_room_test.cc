@@ -31,8 +31,10 @@ struct DeviceRoomTest : testing::Test, GuardedArena {
   }
   void* request() {
     allocator::PlannedAllocator& now = arena->allocator();
-    if (const Bytes more = room.for_arena(now, Bytes(kSlot), kStream); more.value() != 0)
+    if (const Bytes more = room.for_arena(now, Bytes(kSlot), kStream); more.value() != 0) {
       room.give_up_idle_for(more);
+      room.look_again(now, Bytes(kSlot), kStream);
+    }
     return now.allocate(Bytes(kSlot), kStream);
   }
   [[nodiscard]] Bytes committed() const { return arena->allocator().committed_bytes(); }
@@ -53,19 +55,6 @@ TEST_F(DeviceRoomTest, WhatUpstreamCachesMakesWayForTheArena) {
   iterate();
   EXPECT_EQ(port.releases, before + 1);
   EXPECT_EQ(port.upstream_use().reserved, Bytes(0));
-}
-
-TEST_F(DeviceRoomTest, UnderABudgetTheArenaWaitsUntilUpstreamsCacheMakesEnoughRoom) {
-  port.counted = true;
-  port.count.set_limit(Bytes(6 * kSlot));
-  port.count.take(Bytes(kSlot));
-  static_cast<void>(port.allocate(Bytes(kSlot)));
-  const int before = port.releases;
-  for (int i = 0; i < 5; ++i) EXPECT_NE(request(), nullptr);
-  EXPECT_EQ(port.releases, before) << "there was room";
-  port.count.take(Bytes(5 * kSlot));
-  EXPECT_EQ(request(), nullptr);
-  EXPECT_EQ(port.releases, before) << "nothing is cached";
 }
 
 TEST_F(DeviceRoomTest, WhatUpstreamCouldNotGiveBackIsPinned) {
@@ -124,6 +113,39 @@ TEST_F(DeviceRoomTest, WithoutAPlanPiecesThatAreTooSmallGoBeforeUpstreamTakesMor
   EXPECT_EQ(port.releases, before) << "upstream had more before";
   room.keep_peak_low(Bytes(50 * kMib));
   EXPECT_EQ(port.releases, before + 1);
+}
+
+/// The same under a budget of six slots, of which upstream holds `upstream`.
+struct DeviceRoomUnderABudget : DeviceRoomTest {
+  void hold(std::uint64_t upstream) {
+    port.counted = port.in_parts = true;
+    port.count.set_limit(Bytes(6 * kSlot));
+    port.count.take(Bytes(upstream));
+  }
+};
+
+TEST_F(DeviceRoomUnderABudget, WhatUpstreamCachesMakesWayIfThatIsEnough) {
+  hold(6 * kSlot);
+  const int before = port.releases;
+  port.give_back(port.allocate(Bytes(kSlot / 2)));
+  EXPECT_EQ(request(), nullptr);
+  EXPECT_EQ(port.releases, before) << "it would not be enough";
+  port.give_back(port.allocate(Bytes(2 * kSlot)));
+  EXPECT_EQ(request(), nullptr) << "this upstream uncounts nothing";
+  EXPECT_EQ(port.releases, before + 1);
+}
+
+TEST_F(DeviceRoomUnderABudget, AShortageIsRemembered) {
+  hold(kSlot);
+  EXPECT_EQ(arena->shortage(), Bytes(0));
+  for (int i = 0; i < 5; ++i) EXPECT_NE(request(), nullptr);
+  EXPECT_EQ(arena->shortage(), Bytes(0));
+  port.count.take(Bytes(6 * kSlot));
+  EXPECT_EQ(request(), nullptr);
+  EXPECT_EQ(arena->shortage(), arena->missing());
+  EXPECT_GT(arena->shortage(), Bytes(0));
+  EXPECT_TRUE(arena->count_whole());
+  EXPECT_EQ(arena->shortage(), Bytes(0));
 }
 
 }  // namespace
