@@ -8,9 +8,10 @@ namespace stowage::session {
 
 namespace {
 
-// A request that would fail otherwise waits for a mark of another thread, which soon returns
-// unless it waits itself for a lock that this thread holds.
-constexpr std::chrono::milliseconds kPatience(100);
+// A request that would fail otherwise waits for a mark of another thread, which soon returns, on a busy
+// machine too. While this thread recomputes, that mark may wait for the runtime, which this thread has.
+constexpr std::chrono::milliseconds kPatience(5000);
+constexpr std::chrono::milliseconds kPatienceWithRuntime(100);
 constexpr std::chrono::milliseconds kNoWait(0);
 
 }  // namespace
@@ -25,11 +26,23 @@ void Session::guards_placed() {
   state.conductor.unlock();
 }
 
+// At a mark the runtime restores what is evicted: then this thread conducts.
 bool Session::State::give_up_arena(Bytes bytes, std::chrono::milliseconds patience) {
-  if (!arena.exists() || !conductor.try_lock_for(patience)) return false;
+  if (!arena.exists()) return false;
+  const bool conducts = conductor.is_mine();
+  if (!conducts && !conductor.try_lock_for(patience)) return false;
   const bool gave = arena.exists() && under_budget.give_up_free_parts(bytes);
-  conductor.unlock();
+  if (!conducts) conductor.unlock();
   return gave;
+}
+
+std::chrono::milliseconds Session::State::patience() const {
+  return budget.recomputes() ? kPatienceWithRuntime : kPatience;
+}
+
+// Others may wait for a thread that conducts.
+bool Session::State::await_others(Bytes bytes, bool refused) {
+  return !conductor.is_mine() && budget.await_others(bytes, refused);
 }
 
 bool Session::has_budget() const { return state_->budget.on(); }
@@ -39,9 +52,9 @@ bool Session::make_room(Bytes bytes) {
   if (state.hot.forked.load(std::memory_order_relaxed)) return true;
   const bool gives_at_once = state.under_budget.evicts() && state.arena.gives_quickly();
   if (gives_at_once && state.give_up_arena(bytes, kNoWait)) return true;
-  if (state.budget.make_room(bytes) || state.give_up_arena(bytes, kPatience)) return true;
+  if (state.budget.make_room(bytes) || state.give_up_arena(bytes, state.patience())) return true;
   if (state.port.ledger()->missing(bytes).value() == 0) return true;
-  return state.budget.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
+  return state.await_others(bytes, /*refused=*/false) || state.budget.follow_peak(bytes);
 }
 
 bool Session::make_contiguous_room_upstream(Bytes bytes, const FreeSpace& space) {
@@ -54,7 +67,7 @@ bool Session::make_room_upstream(Bytes bytes) {
   if (state.hot.forked.load(std::memory_order_relaxed)) return false;
   if (state.budget.make_more_room(bytes)) return true;
   finish_frees();
-  return state.give_up_arena(bytes, kPatience) || state.budget.await_others(bytes, /*refused=*/true) ||
+  return state.give_up_arena(bytes, state.patience()) || state.await_others(bytes, /*refused=*/true) ||
          state.budget.follow_peak(bytes);
 }
 

@@ -41,6 +41,10 @@ struct Session::State : SessionParts {
   /// A request needs `bytes`: gives up unused parts of the arena. True if anything was given up. Waits at
   /// most `patience` for another conducting thread.
   bool give_up_arena(Bytes bytes, std::chrono::milliseconds patience);
+  /// How long a request that would fail waits for another conducting thread.
+  [[nodiscard]] std::chrono::milliseconds patience() const;
+  /// BudgetController::await_others(), except where other threads may wait for this one.
+  bool await_others(Bytes bytes, bool refused);
   void start_recording();
   void begin_at_first_allocation();
   void begin_planned();

@@ -123,6 +123,8 @@ bool LiveTorch::make_room(Bytes bytes, const Device& device) {
   return Runtime::make_room(bytes, type_of(device), index_of(device));
 }
 
+bool LiveTorch::recomputes() const { return Runtime::replaying() || Runtime::may_fail(); }
+
 bool LiveTorch::make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) {
   return Runtime::make_contiguous_room(bytes, type_of(device), space);
 }

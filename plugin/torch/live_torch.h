@@ -46,6 +46,7 @@ class LiveTorch final : public session::TorchPort {
 
   void end_iteration() override;
   bool make_room(Bytes bytes, const Device& device) override;
+  [[nodiscard]] bool recomputes() const override;
   bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) override;
   std::string explain(const Shortage& shortage, const Device& device) override;
   [[nodiscard]] RuntimeCounters counters() const override;

@@ -98,6 +98,8 @@ class BudgetController {
   /// to free memory, a tenth of a second at most. True if it fits now or anything was evicted; if upstream
   /// `refused` what the ledger has room for, only if anything was evicted.
   bool await_others(Bytes bytes, bool refused) noexcept;
+  /// The calling thread recomputes: the runtime waits for it.
+  [[nodiscard]] bool recomputes() const { return torch_.recomputes(); }
   /// A request does not fit, and nothing else helped: the sentence for the out-of-memory error. Empty if the
   /// job will not see the error.
   std::string explain(Shortage shortage);

@@ -20,6 +20,7 @@ class NoTorch final : public TorchPort {
 
   void end_iteration() override {}
   bool make_room(Bytes, const Device&) override { return false; }
+  [[nodiscard]] bool recomputes() const override { return false; }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
   std::string explain(const Shortage&, const Device&) override { return {}; }
   [[nodiscard]] RuntimeCounters counters() const override { return {}; }

@@ -62,6 +62,8 @@ class TorchPort {
   virtual void end_iteration() = 0;
   /// True: something was freed.
   virtual bool make_room(Bytes bytes, const Device& device) = 0;
+  /// The calling thread recomputes: the runtime waits for it.
+  [[nodiscard]] virtual bool recomputes() const = 0;
   /// Contiguous room in `space`; true: something was evicted for it.
   virtual bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) = 0;
   /// The sentence for an out-of-memory error. Empty: the job will not see the error.

@@ -11,7 +11,7 @@ bool ConductorLock::try_lock() noexcept {
 bool ConductorLock::try_lock_for(std::chrono::milliseconds patience) noexcept {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!try_lock()) {
-    if (holder_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return false;
+    if (is_mine()) return false;
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }

@@ -17,6 +17,10 @@ class ConductorLock {
   bool try_lock_for(std::chrono::milliseconds patience) noexcept;
   void lock() noexcept;
   void unlock() noexcept;
+  /// The calling thread holds it.
+  [[nodiscard]] bool is_mine() const noexcept {
+    return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
 
  private:
   std::atomic<std::thread::id> holder_{};  // none: free

@@ -50,6 +50,7 @@ class FakeTorch final : public TorchPort {
     ++rooms_asked;
     return searches_in_vain-- == 0;
   }
+  [[nodiscard]] bool recomputes() const override { return recomputing; }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
   std::string explain(const Shortage&, const Device&) override { return "nothing is left"; }
   [[nodiscard]] RuntimeCounters counters() const override {
@@ -91,6 +92,7 @@ class FakeTorch final : public TorchPort {
   int recordings = 0;                        ///< asked for
   std::optional<Result<StepLog>> iteration;  ///< the log of each that is written down
   bool follow_fails = false;
+  bool recomputing = false;  ///< this thread
   bool follows = false;
   int followed = 0;  ///< schedules
   std::optional<RankGroup> ranks;

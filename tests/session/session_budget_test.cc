@@ -118,12 +118,42 @@ TEST_F(SessionBudget, ARequestThatNeedsRoomWaitsForTheMarkOfAnotherThread) {
   std::latch inside(1);
   port_.in_next_mark = [&] {
     inside.count_down();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the machine is busy
   };
   std::thread other([&] { session.on_mark(MarkSource::kOptimizer); });
   inside.wait();
   EXPECT_TRUE(session.make_room(Bytes(99'000)));
   other.join();
+}
+
+// That mark may wait for the runtime.
+TEST_F(SessionBudget, WhoRecomputesWaitsForNoMarkToEnd) {
+  Session session(port_, torch_, settings("100000"));
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  std::latch inside(1), gone(1);
+  port_.in_next_mark = [&] {
+    inside.count_down();
+    gone.wait();
+  };
+  std::thread other([&] { session.on_mark(MarkSource::kOptimizer); });
+  inside.wait();
+  torch_.recomputing = true;
+  EXPECT_FALSE(session.make_room(Bytes(99'000)));
+  gone.count_down();
+  other.join();
+}
+
+// The runtime restores what is evicted.
+TEST_F(SessionBudget, ARequestWithinAMarkTakesWhatNobodyUsesOfTheArenaToo) {
+  Session session(port_, torch_, settings("100000"));
+  FakeJob job(port_, session);
+  iterate(job, 6);
+  ASSERT_EQ(session.state(), SessionState::kPlanned);
+  bool gave = false;
+  port_.in_next_mark = [&] { gave = session.make_room(Bytes(99'000)); };
+  session.on_mark(MarkSource::kOptimizer);
+  EXPECT_TRUE(gave);
 }
 
 // As a notebook's outputs do.
