@@ -1,12 +1,12 @@
 #include "session/budget/schedule_controller.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <utility>
 
 #include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
+#include "session/settings/phrases.h"
 
 namespace stowage::session {
 namespace {
@@ -19,8 +19,7 @@ constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does n
 constexpr std::uint64_t kLongestPeriod = 8;  // marks
 constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
 constexpr std::uint64_t kTighterShare = 32;
-constexpr std::uint64_t kMoreShare =
-    512;  // of the limit: less than what is too much, for pages and alignment
+constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
 // A schedule may recompute for 1/this longer than rescue: it needs no search, and an arena can be planned for
 // it. Or for this share of the iteration's time.
 constexpr std::uint64_t kDearerShare = 4;
@@ -30,13 +29,6 @@ std::uint64_t ops_ns(const StepLog& log) {
   std::uint64_t sum = 0;
   for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
   return sum;
-}
-
-std::string in_ms(std::uint64_t ns) {
-  std::string text(32, '\0');
-  text.resize(static_cast<std::size_t>(
-      std::snprintf(text.data(), text.size(), "%.3f ms", static_cast<double>(ns) / 1e6)));
-  return text;
 }
 
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }

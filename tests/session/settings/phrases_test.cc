@@ -17,6 +17,8 @@ TEST(Phrases, OrdinalsEndAsInEnglish) {
 }
 
 TEST(Phrases, BytesAreRoundedToMebibytes) {
+  EXPECT_EQ(in_ms(0), "0.000 ms");
+  EXPECT_EQ(in_ms(1'250'499), "1.250 ms");
   EXPECT_EQ(in_mib(Bytes(0)), "0 MiB");
   EXPECT_EQ(in_mib(Bytes((3u << 20) + (1u << 19))), "4 MiB");
   EXPECT_EQ(in_mib(Bytes((3u << 20) + (1u << 19) - 1)), "3 MiB");
