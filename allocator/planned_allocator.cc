@@ -15,12 +15,6 @@
 namespace stowage::allocator {
 namespace {
 
-std::uint64_t highest(const std::vector<Plan>& plans) {
-  std::uint64_t height = 0;
-  for (const Plan& plan : plans) height = std::max(height, plan.height.value());
-  return height;
-}
-
 Status check_plan(const Plan& plan, const Arena& arena) {
   if (Status valid = plan.validate(); !valid.ok()) return valid;
   if (plan.height <= arena.reserved()) return {};
@@ -126,7 +120,7 @@ PlannedAllocator::PlannedAllocator(std::unique_ptr<Arena> arena, std::vector<Pla
   }
   STOWAGE_CHECK(state.regions.admit(state.plans).ok(), "plans give one address to two streams");
   // A device without the memory leaves the slots beyond mapped() unserved, which is a miss and no failure.
-  if (const Bytes height(highest(state.plans));
+  if (const Bytes height = highest(state.plans);
       height > state.arena->mapped() && state.arena->grow(height).ok()) {
     state.install(std::move(state.plans), false);
   }
@@ -219,7 +213,7 @@ Status PlannedAllocator::State::replace(std::vector<Plan> wanted) {
   for (const Plan& plan : wanted) {
     if (Status fits = check_plan(plan, *arena); !fits.ok()) return fits;
   }
-  if (const Bytes height(highest(wanted)); height > arena->mapped()) {
+  if (const Bytes height = highest(wanted); height > arena->mapped()) {
     if (Status grown = grow(height); !grown.ok()) return grown;
   }
   if (Status apart = regions.admit(wanted); !apart.ok()) return apart;

@@ -1,5 +1,4 @@
 // The memory behind a planned allocator's arena: what of it goes back to the device, and comes again.
-#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -32,9 +31,7 @@ Status PlannedAllocator::commit_all() {
   }
   const std::lock_guard changing(state_->idle.changing());
   const std::lock_guard guard(hot_.lock);
-  Bytes height{0};
-  for (const Plan& plan : state_->plans) height = std::max(height, plan.height);
-  return state_->idle.commit_below(height, hot_.layout);
+  return state_->idle.commit_below(highest(state_->plans), hot_.layout);
 }
 
 Bytes PlannedAllocator::lacking(Bytes bytes, StreamId stream) const {

@@ -75,6 +75,12 @@ std::size_t opening_length(const std::vector<std::uint32_t>& history, std::uint3
   return static_cast<std::size_t>(history.rend() - last);
 }
 
+Bytes highest(const std::vector<Plan>& plans) {
+  Bytes height{0};
+  for (const Plan& plan : plans) height = std::max(height, plan.height);
+  return height;
+}
+
 Bytes handed_on(const JointPlan& plans) {
   Bytes sum{0};
   const Plan& plan = plans.history.empty() ? plans.plans.front() : plans.plans[plans.history.back()];

@@ -73,6 +73,9 @@ struct JointPlan {
 /// `opening` plans are for those.
 [[nodiscard]] std::size_t opening_length(const std::vector<std::uint32_t>& history, std::uint32_t opening);
 
+/// Height of the highest plan; 0: there is none.
+[[nodiscard]] Bytes highest(const std::vector<Plan>& plans);
+
 /// Bytes that the last iteration of `plans.history` passed on (without one: of the first plan) and that the
 /// next one finds in the arena. A job that switches to its plans frees them elsewhere. Requires: a plan.
 [[nodiscard]] Bytes handed_on(const JointPlan& plans);

@@ -63,7 +63,6 @@ void StepWatch::end_iteration() {
 
 std::uint32_t StepWatch::record_next(std::unique_ptr<OpTimer> timer) {
   recorder_.reset();
-  residency_.log_replays(nullptr);
   times_.reset();
   log_.reset();
   wanted_ = std::make_unique<StepTimes>(std::move(timer));
@@ -74,7 +73,6 @@ std::uint32_t StepWatch::record_next(std::unique_ptr<OpTimer> timer) {
 void StepWatch::finish_log() {
   Result<StepLog> log = recorder_->finish();
   recorder_.reset();
-  residency_.log_replays(nullptr);
   if (log) log->replayed = std::exchange(replayed_, {});
   if (log) times_->end_iteration(*log);
   if (log && times_->to_come() > 0) return;
@@ -85,7 +83,6 @@ void StepWatch::finish_log() {
 
 void StepWatch::stop() {
   recorder_.reset();
-  residency_.log_replays(nullptr);
   times_.reset();
   wanted_.reset();
   log_.reset();
@@ -98,8 +95,8 @@ void StepWatch::begin_iteration() {
     times_->begin_iteration();
     recorder_ = std::make_unique<StepRecorder>(meter);
     replayed_.clear();
-    residency_.log_replays(&replayed_);
   }
+  residency_.log_replays(recorder_ != nullptr ? &replayed_ : nullptr);
   follower_.next_iteration();
 }
 

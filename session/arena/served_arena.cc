@@ -39,6 +39,11 @@ Bytes ServedArena::outside_bytes(const UpstreamUse& use) const {
   return hot_.former.any() ? use.allocated + hot_.former.live() : use.allocated;
 }
 
+Bytes ServedArena::staying_outside(const JointPlan& plans) const {
+  const Bytes outside = outside_bytes(port_.upstream_use());
+  return outside - std::min(outside, handed_on(plans));
+}
+
 // ---- mapping and serving
 
 Result<bool> ServedArena::serve(const std::vector<Plan>& plans) {
@@ -86,8 +91,7 @@ Status ServedArena::map_for(const std::vector<Plan>& plans) {
   if (Status apart = allocator::StreamRegions().admit(plans); !apart) return apart;
   if (fault_ == Fault::kArena)
     return Error{ErrorCode::kOutOfMemory, "no memory for the arena (STOWAGE_FAULT)"};
-  Bytes height{0};
-  for (const Plan& plan : plans) height = std::max(height, plan.height);
+  Bytes height = highest(plans);
   if (!budget_.on()) height = allocator::with_room_above(height);
   const bool at_once = port_.commits_on_touch() || (budget_.on() && !port_.commits_in_parts());
   Result<std::unique_ptr<RetirableArena>> retirable =
@@ -165,8 +169,9 @@ void* ServedArena::allocate_settling(allocator::PlannedAllocator& now, Bytes byt
 }
 
 void ServedArena::note_memory() {
-  watch_memory(lacks_memory());
-  lacks_pages_ = budget_.on() && port_.commits_in_parts() && lacks_memory();
+  const bool lacks = lacks_memory();
+  watch_memory(lacks);
+  lacks_pages_ = lacks && budget_.on() && port_.commits_in_parts();
 }
 
 bool ServedArena::count_whole() {

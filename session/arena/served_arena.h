@@ -52,6 +52,8 @@ class ServedArena {
   [[nodiscard]] Bytes peak_bytes() const;
   /// What tensors hold outside the present arena.
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
+  /// The same without what the last iteration passed on and `plans` have places for.
+  [[nodiscard]] Bytes staying_outside(const JointPlan& plans) const;
 
   /// Maps an arena for `plans`, or lets the present one serve them. resume() hands out addresses. False: not
   /// now, since the device must not be waited for. Error: no memory or no room in the budget; or tensors of

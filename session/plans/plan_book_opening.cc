@@ -29,7 +29,7 @@ JointPlan PlanBook::take_opening(JointPlan plans) {
   others.plans.assign(first, plans.plans.end());
   for (std::size_t i = opening_length(plans.history, plans.opening); i < plans.history.size(); ++i)
     others.history.push_back(plans.history[i] - plans.opening);
-  for (const Plan& plan : others.plans) others.height = std::max(others.height, plan.height);
+  others.height = highest(others.plans);
   lasting_bytes_ = planner::lasting_bytes(plans);
   others.lower_bound =
       std::min(plans.lower_bound - std::min(plans.lower_bound, lasting_bytes_), others.height);

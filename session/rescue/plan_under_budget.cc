@@ -47,8 +47,7 @@ SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
 Bytes PlanUnderBudget::excess_of(const JointPlan& plans) const {
   const Ledger& ledger = *port_.ledger();
   if (!port_.commits_in_parts()) return ledger.missing(plans.height);
-  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
-  const Bytes sum = plans.height + outside - std::min(outside, handed_on(plans));
+  const Bytes sum = plans.height + arena_.staying_outside(plans);
   return sum - std::min(sum, ledger.limit());
 }
 

@@ -70,15 +70,14 @@ Bytes DeviceRoom::for_arena(allocator::PlannedAllocator& now, Bytes bytes, Strea
   return Bytes(0);
 }
 
-// A release waits for the device. What upstream could not give back the last time it may give back now, if
-// that was next to what has been freed since.
+// What upstream could not give back the last time counts too: it may give that back now, if it was next to
+// what has been freed since.
 bool DeviceRoom::fits_budget(const Ledger& ledger, Bytes lacking) {
   const Bytes missing = ledger.missing(lacking);
   if (missing.value() == 0) return true;
-  const Bytes kept(unreleasable_.load(std::memory_order_relaxed));
-  const Bytes worth = std::max(missing, kept + kWorthReleasing);
-  if (!port_.may_wait() || cached(port_.upstream_use()) < worth) return false;
-  release_upstream();
+  const UpstreamUse use = port_.upstream_use();
+  if (!port_.may_wait() || cached(use) < missing) return false;
+  release_upstream_if_worth(use);
   return ledger.missing(lacking).value() == 0;
 }
 

@@ -120,9 +120,8 @@ Bytes ReservedGuard::tolerated(Bytes most) const {
 std::optional<ReservedGuard::Excess> ReservedGuard::foretell(const JointPlan& plans) {
   const std::optional<Bytes> allowed = most();
   if (!allowed) return std::nullopt;
-  const Bytes outside = arena_.outside_bytes(port_.upstream_use());
-  const Bytes stays = outside - std::min(outside, handed_on(plans));
-  const Bytes sum = allocator::round_up_to(plans.height, port_.arena_page()) + stays;
+  const Bytes page = port_.arena_page();
+  const Bytes sum = allocator::round_up_to(plans.height, page) + arena_.staying_outside(plans);
   if (sum <= tolerated(*allowed)) return std::nullopt;
   return Excess{sum, *allowed};
 }

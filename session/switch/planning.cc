@@ -21,10 +21,8 @@ std::optional<JointPlan> Planning::find_kept() {
   window_marks_ = kept->marks;
   guard_.trust_plan(true);
   JointPlan plans{std::move(kept->plans), {0}, {}, {}, 0};
-  for (const Plan& plan : plans.plans) {
-    plans.height = std::max(plans.height, plan.height);
-    plans.lower_bound = std::max(plans.lower_bound, plan.lower_bound);
-  }
+  plans.height = highest(plans.plans);
+  for (const Plan& plan : plans.plans) plans.lower_bound = std::max(plans.lower_bound, plan.lower_bound);
   return plans;
 }
 
@@ -39,7 +37,7 @@ std::optional<JointPlan> Planning::find_opening() {
   plans.plans = std::move(kept->plans);
   plans.history = std::move(kept->history);
   plans.opening = kept->opening;
-  for (const Plan& plan : plans.plans) plans.height = std::max(plans.height, plan.height);
+  plans.height = highest(plans.plans);
   plans.lower_bound = std::min(kept->lower_bound, plans.height);
   return plans;
 }

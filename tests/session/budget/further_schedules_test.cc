@@ -8,7 +8,7 @@
 namespace stowage::session {
 namespace {
 
-using FurtherSchedulesTest = ScheduleControllerTest;
+using FurtherSchedulesTest = ScheduledJob;
 
 TEST_F(FurtherSchedulesTest, OneThatIsLeftNowAndThenStaysAndTheOtherKindGetsAScheduleToo) {
   until_followed();

@@ -12,6 +12,8 @@
 namespace stowage::session {
 namespace {
 
+using ScheduleControllerTest = ScheduledJob;
+
 TEST_F(ScheduleControllerTest, WithoutEvictionsNothingIsWrittenDown) {
   for (int i = 0; i < 20; ++i) mark();
   EXPECT_EQ(torch_.recordings, 0);

@@ -17,10 +17,10 @@ namespace stowage::session {
 inline constexpr std::uint64_t kOpNs = 100'000;
 inline constexpr Bytes kLimit{std::uint64_t{1} << 20u};
 
-class ScheduleControllerTest : public ::testing::Test {
+class ScheduledJob : public ::testing::Test {
  protected:
   // An iteration of one op, which rescue runs again `replays` times; it takes 100 ns.
-  ScheduleControllerTest() { rescue(7); }
+  ScheduledJob() { rescue(7); }
   void rescue(std::uint64_t replays) {
     StepLog log;
     log.trace.ops.resize(1);
