@@ -45,6 +45,12 @@ Status StepLog::validate() const {
   return {};
 }
 
+std::uint64_t ops_ns(const StepLog& log) {
+  std::uint64_t sum = 0;
+  for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
+  return sum;
+}
+
 std::uint64_t replayed_ns(const StepLog& log) {
   struct Times {
     std::uint64_t ns = 0;

@@ -51,6 +51,9 @@ struct StepLog {
   [[nodiscard]] Status validate() const;
 };
 
+/// Time of the iteration's ops. What a composite's own ops take is in its time.
+[[nodiscard]] std::uint64_t ops_ns(const StepLog& log);
+
 /// Time of the ops that ran again while `log` was written: of each, the mean of the iteration's ops of its
 /// shape. Those that are like no op of the iteration count with the mean of the others.
 [[nodiscard]] std::uint64_t replayed_ns(const StepLog& log);

@@ -20,16 +20,6 @@ constexpr std::uint64_t kLongestPeriod = 8;  // marks
 constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
 constexpr std::uint64_t kTighterShare = 32;
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
-// A schedule may recompute for 1/this longer than rescue: it needs no search, and an arena can be planned for
-// it. Or for this share of the iteration's time.
-constexpr std::uint64_t kDearerShare = 4;
-constexpr std::uint64_t kLittleShare = 64;
-
-std::uint64_t ops_ns(const StepLog& log) {
-  std::uint64_t sum = 0;
-  for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
-  return sum;
-}
 
 Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
 
@@ -44,6 +34,7 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
   } else if (state_.load() == State::kFollowing) {
     judge(counts, limit);
   }
+  if (!follows()) rescue_cost_.note_mark();
   if (scheduler_.busy()) take_schedule(number);
   const FollowCounters before = torch_.follow_counters();
   const bool strayed = before.left != left_at_mark_ && counts.rooms != at_mark_.rooms;
@@ -84,7 +75,9 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
 }
 
 void ScheduleController::watch(const RuntimeCounters& counts) {
-  if (counts.evictions == at_mark_.evictions || ++evicting_marks_ < kEvictingMarks) return;
+  if (counts.evictions == at_mark_.evictions) return;
+  if (evicting_marks_ == 0) rescue_cost_.begin(at_mark_);
+  if (++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
   to_log_ = torch_.record_next(port_);
   asked_now_ = true;
@@ -97,7 +90,7 @@ void ScheduleController::take_log(Bytes limit) {
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
-  rescue_is_done_ = torch_.counters().evicted == Bytes(0);
+  rescue_cost_.note_log(*log_, torch_.counters());
   tries_ = fits_ = 0;
   if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
   ask(less(limit, heap_margin(limit).value()));
@@ -118,18 +111,10 @@ void ScheduleController::take_schedule(std::uint64_t number) {
   tries_ = kMostTries;  // keep the present one, which is for more bytes
 }
 
-// The logged iteration begins with nothing evicted, as those under a schedule do. What is still evicted when
-// it ends, as between two optimizers' steps, costs rescue later: nobody knows how much.
-bool ScheduleController::is_dearer(const Schedule& schedule) const {
-  if (log_ == nullptr || !rescue_is_done_) return false;
-  const std::uint64_t rescue = replayed_ns(*log_);
-  return schedule.replay_ns > rescue + std::max(rescue / kDearerShare, ops_ns(*log_) / kLittleShare);
-}
-
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
   const std::uint64_t replays = schedule.replays;
-  if (state_.load() != State::kFollowing && is_dearer(schedule)) {
-    return stay_alone("rescue recomputes for " + in_ms(replayed_ns(*log_)) +
+  if (state_.load() != State::kFollowing && rescue_cost_.is_below(schedule)) {
+    return stay_alone("rescue recomputes for " + in_ms(rescue_cost_.ns().value_or(0)) +
                       " in an iteration, the schedule would for " + in_ms(schedule.replay_ns));
   }
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);

@@ -28,6 +28,7 @@
 #include "core/timed_ops.h"
 #include "planner/schedule/background.h"
 #include "session/budget/further_schedules.h"
+#include "session/budget/rescue_cost.h"
 #include "session/plans/kept_schedules.h"
 #include "session/ports/torch_port.h"
 #include "session/states/states.h"
@@ -107,7 +108,6 @@ class ScheduleController {
   void take_log(Bytes limit);
   void ask(Bytes budget);
   void take_schedule(std::uint64_t number);
-  [[nodiscard]] bool is_dearer(const Schedule& schedule) const;
   void follow(const Schedule& schedule, std::uint64_t number);
   void begin_following(const Schedule& schedule, std::uint64_t number, const std::string& why);
   void judge(const RuntimeCounters& counts, Bytes limit);
@@ -121,6 +121,7 @@ class ScheduleController {
   const Maker maker_;
   planner::schedule::BackgroundScheduler scheduler_{maker_};
   FurtherSchedules further_{torch_, wait_, maker_, kept_};
+  RescueCost rescue_cost_;
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made from it
   Bytes budget_{0};                     ///< of the schedule that was asked for last
   bool asked_now_ = false;              ///< requested at the last mark
@@ -143,9 +144,8 @@ class ScheduleController {
   Schedule present_;                   ///< the followed one
   bool is_kept_ = false;               ///< it is kept for the next run
   std::optional<KeptSchedule> last_run_;
-  std::uint64_t trials_ = 0;    ///< of last_run_
-  bool on_trial_ = false;       ///< last_run_ is followed, and not checked yet
-  bool rescue_is_done_ = true;  ///< nothing was evicted any more when the logged iteration ended
+  std::uint64_t trials_ = 0;  ///< of last_run_
+  bool on_trial_ = false;     ///< last_run_ is followed, and not checked yet
   RuntimeCounters at_mark_;
   std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one
   FollowCounters follow_before_;    ///< when the first schedule came

@@ -1,0 +1,30 @@
+#include "session/budget/rescue_cost.h"
+
+#include <algorithm>
+
+namespace stowage::session {
+namespace {
+
+// A schedule may recompute for 1/this longer than rescue: it needs no search, and an arena can be planned for
+// it. Or for this share of the iteration's time.
+constexpr std::uint64_t kDearerShare = 4;
+constexpr std::uint64_t kLittleShare = 64;
+
+}  // namespace
+
+void RescueCost::note_log(const StepLog& log, const RuntimeCounters& counts) {
+  ops_ns_ = ops_ns(log);
+  ns_.reset();
+  if (counts.evicted != Bytes(0)) return;
+  const std::uint64_t mean = (counts.replays - replays_before_) / std::max<std::uint64_t>(marks_, 1);
+  const std::uint64_t logged = log.replayed.size();
+  const std::uint64_t ns = replayed_ns(log);
+  if (ns != 0 || std::max(mean, logged) == 0) ns_ = mean > logged ? ns * mean / logged : ns;
+}
+
+bool RescueCost::is_below(const Schedule& schedule) const {
+  if (!ns_) return false;
+  return schedule.replay_ns > *ns_ + std::max(*ns_ / kDearerShare, ops_ns_ / kLittleShare);
+}
+
+}  // namespace stowage::session
