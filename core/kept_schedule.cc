@@ -30,6 +30,10 @@ Status KeptSchedule::validate() const {
   if (!std::is_sorted(actions.begin(), actions.end(),
                       [](const Action& a, const Action& b) { return a.op < b.op; }))
     return invalid("is not in order of its ops");
+  if (!made_before.empty() && made_before.size() != shape_hashes.size())
+    return invalid("does not say for each op what was made before it");
+  if (!std::is_sorted(made_before.begin(), made_before.end()))
+    return invalid("has fewer buffers before a later op");
   return {};
 }
 

@@ -26,10 +26,11 @@ struct KeptSchedule {
   std::string job;                          ///< for people, not compared
   std::uint32_t marks = 1;                  ///< in an iteration
   std::vector<std::uint64_t> shape_hashes;  ///< as in Schedule
+  std::vector<std::uint32_t> made_before;   ///< as in Schedule
   std::vector<Action> actions;              ///< as in Schedule
 
-  /// Checks that there are ops, that all actions evict or rematerialize before one of them, in order, and
-  /// the number of marks. Error: kInvalidPlan.
+  /// Checks that there are ops, that all actions evict or rematerialize before one of them, in order, what
+  /// there is before each op, and the number of marks. Error: kInvalidPlan.
   [[nodiscard]] Status validate() const;
   friend bool operator==(const KeptSchedule&, const KeptSchedule&) = default;
 };

@@ -45,6 +45,17 @@ Status StepLog::validate() const {
   return {};
 }
 
+std::vector<std::uint32_t> made_before_ops(const StepLog& log) {
+  std::vector<std::uint32_t> counts;
+  counts.reserve(log.trace.ops.size());
+  std::uint32_t made = 0;  // entries are in order of birth, ops in order of their begin
+  for (const Op& op : log.trace.ops) {
+    while (made < log.made.size() && log.trace.buffers[log.made[made].value()].birth < op.begin) ++made;
+    counts.push_back(made);
+  }
+  return counts;
+}
+
 std::uint64_t ops_ns(const StepLog& log) {
   std::uint64_t sum = 0;
   for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;

@@ -58,6 +58,9 @@ struct StepLog {
 /// shape. Those that are like no op of the iteration count with the mean of the others.
 [[nodiscard]] std::uint64_t replayed_ns(const StepLog& log);
 
+/// By op: how many of StepLog::made there are when it begins.
+[[nodiscard]] std::vector<std::uint32_t> made_before_ops(const StepLog& log);
+
 enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
 
 /// One step of a schedule: what happens to a buffer just before the iteration's op number `op`. `entry` is an
@@ -73,6 +76,9 @@ struct Action {
 /// restored on demand.
 struct Schedule {
   std::vector<std::uint64_t> shape_hashes;  ///< of the ops it is for; an iteration that differs leaves it
+  /// By op: entries that there are when it begins; empty if that is not known. With it a few ops that differ
+  /// are passed over.
+  std::vector<std::uint32_t> made_before;
   /// In order of op; those of one op are done in this order.
   std::vector<Action> actions;
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration

@@ -106,6 +106,7 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"peak_bytes", facts.peak.value()},
           {"height_bytes", facts.height.value()},
           {"iterations", facts.iterations},
+          {"resynced", facts.resynced},
           {"left", facts.left},
           {"kinds", facts.kinds},
           {"rooms", facts.rooms},

@@ -17,7 +17,8 @@ using Builder = flatbuffers::FlatBufferBuilder;
 std::uint64_t content_bound(const KeptSchedule& kept) {
   constexpr std::uint64_t kTables = 4096;
   return kTables + format::context_content_bound(kept.context) + kept.job.size() +
-         kept.shape_hashes.size() * sizeof(std::uint64_t) + kept.actions.size() * sizeof(Action);
+         kept.shape_hashes.size() * sizeof(std::uint64_t) + kept.made_before.size() * sizeof(std::uint32_t) +
+         kept.actions.size() * sizeof(Action);
 }
 
 void write_kept_schedule(Builder& builder, const KeptSchedule& kept) {
@@ -27,7 +28,9 @@ void write_kept_schedule(Builder& builder, const KeptSchedule& kept) {
   const auto actions =
       format::write_column<std::uint8_t>(builder, encode_actions(kept.actions),
                                          [](std::byte one) { return std::to_integer<std::uint8_t>(one); });
-  const auto content = format::CreateKeptScheduleContent(builder, context, job, kept.marks, shapes, actions);
+  const auto made_before = builder.CreateVector(kept.made_before);
+  const auto content =
+      format::CreateKeptScheduleContent(builder, context, job, kept.marks, shapes, actions, made_before);
   format::FinishKeptScheduleContentBuffer(builder, content);
 }
 
@@ -40,6 +43,9 @@ KeptSchedule read_kept_schedule(const format::KeptScheduleContent& content, form
   const std::size_t ops = format::row_count(content.shape_hashes());
   const auto shapes = reader.take(content.shape_hashes(), ops);
   for (std::size_t i = 0; i < ops && !reader.damaged(); ++i) kept.shape_hashes.push_back(shapes[i]);
+  const std::size_t counts = format::row_count(content.made_before());
+  const auto before = reader.take(content.made_before(), counts);
+  for (std::size_t i = 0; i < counts && !reader.damaged(); ++i) kept.made_before.push_back(before[i]);
   const std::size_t bytes = format::row_count(content.actions());
   const auto told = reader.take(content.actions(), bytes);
   std::vector<std::byte> encoded;

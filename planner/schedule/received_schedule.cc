@@ -35,6 +35,7 @@ Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions,
     return Error{ErrorCode::kInvalidPlan, "a received schedule is for another iteration"};
   Schedule schedule;
   schedule.shape_hashes = log.shape_hashes;
+  schedule.made_before = made_before_ops(log);
   schedule.actions = std::move(actions);
   const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
   if (!verdict) return verdict.error();

@@ -31,6 +31,7 @@ Error too_small(const OpGraph& graph, std::uint64_t budget, const SearchLimits& 
 Schedule to_schedule(const StepLog& log, const OpGraph& graph, const Found& found) {
   Schedule schedule;
   schedule.shape_hashes = log.shape_hashes;
+  schedule.made_before = made_before_ops(log);
   for (const Step& step : found.steps)
     schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].ordinal});
   schedule.replays = found.outcome.replays;

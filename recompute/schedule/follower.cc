@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/support/mix.h"
 
@@ -66,25 +67,55 @@ void Follower::catch_up() {
   }
 }
 
-void Follower::before_op(std::uint64_t shape) {
-  counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
-  if (!on_course_) return;
-  if (!continues(kinds_[now_], shape) && !turn(shape)) {
-    on_course_ = false;
-    ++counts_.left;
-    return;
-  }
+void Follower::note_resync() {
+  if (!std::exchange(resynced_, true)) ++counts_.resynced;
+}
+
+void Follower::lose() {
+  on_course_ = false;
+  ++counts_.left;
+}
+
+// Entries are numbered as in the logged iteration: those of ops that were left out are missing, and those of
+// ops that came instead have no number.
+bool Follower::come_back(std::uint64_t shape) {
+  const Schedule& schedule = kinds_[now_];
+  const std::vector<std::uint32_t>& before = schedule.made_before;
+  const auto way =
+      before.empty() ? std::nullopt : detour_.pass(shape, made_.size(), schedule.shape_hashes, next_op_);
+  if (!way && (before.empty() || detour_.is_lost())) lose();
+  if (!way) return false;
+  const std::size_t kept = std::min<std::size_t>(made_.size(), before[next_op_]);
+  const std::size_t missing = before[way->op + 1 - Detour::kAlike] - kept;
+  made_.erase(made_.begin() + static_cast<std::ptrdiff_t>(kept),
+              made_.begin() + static_cast<std::ptrdiff_t>(way->made));
+  made_.insert(made_.begin() + static_cast<std::ptrdiff_t>(kept), missing, Made{nullptr, 0});
+  next_op_ = way->op;
+  note_resync();
+  catch_up();
+  return true;
+}
+
+void Follower::act_before_next_op() {
   const std::vector<Action>& actions = kinds_[now_].actions;
   for (; next_action_ < actions.size() && actions[next_action_].op == next_op_; ++next_action_)
     act(actions[next_action_]);
   ++next_op_;
 }
 
+void Follower::before_op(std::uint64_t shape) {
+  counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
+  if (!on_course_) return;
+  const bool is_next = !detour_.is_on() && (continues(kinds_[now_], shape) || turn(shape));
+  if (is_next || come_back(shape)) act_before_next_op();
+}
+
 void Follower::made(const StorageRecord& record) {
   if (on_course_) made_.push_back({record.address, record.serial});
 }
 
-std::optional<std::size_t> Follower::ended() const {
+std::optional<std::size_t> Follower::has_all_ops() const {
+  if (detour_.is_on()) return std::nullopt;
   const auto is_it = [this](std::size_t kind) { return kinds_[kind].shape_hashes.size() == next_op_; };
   if (is_it(now_)) return now_;
   const std::vector<std::uint64_t>& ops = kinds_[now_].shape_hashes;
@@ -95,14 +126,23 @@ std::optional<std::size_t> Follower::ended() const {
   return std::nullopt;
 }
 
+bool Follower::lacks_few_ops() const {
+  const Schedule& schedule = kinds_[now_];
+  return !schedule.made_before.empty() && detour_.ends_well(schedule.shape_hashes, next_op_);
+}
+
 void Follower::next_iteration() {
   if (kinds_.empty()) return;
-  if (const std::optional<std::size_t> kind = on_course_ ? ended() : std::nullopt) {
+  const std::optional<std::size_t> all = on_course_ ? has_all_ops() : std::nullopt;
+  if (all || (on_course_ && lacks_few_ops())) {
     ++counts_.iterations;
-    next_ = history_.next_after(static_cast<std::uint32_t>(*kind));
+    if (!all) note_resync();
+    next_ = history_.next_after(static_cast<std::uint32_t>(all.value_or(now_)));
   } else if (on_course_) {
     ++counts_.left;
   }
+  detour_.begin_iteration();
+  resynced_ = false;
   made_.clear();
   now_ = next_;
   next_op_ = next_action_ = 0;

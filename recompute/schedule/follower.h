@@ -4,8 +4,9 @@
 // Ops and the buffers that they make are counted from the iteration's beginning. An iteration begins with the
 // schedule of the kind that most likely comes. At an op of another shape than the
 // schedule's (recipe/call_hash.h) it goes on with one that has the same ops so far, and evicts what is
-// evicted there by then. Where there is none the following ends until the next iteration; what is evicted
-// then comes back on demand.
+// evicted there by then. Where there is none it waits for ops that the schedule has a little later, and goes
+// on there (detour.h). If none come, the following ends until the next iteration; what is evicted then comes
+// back on demand.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -18,6 +19,7 @@
 #include "core/step_log.h"
 #include "core/support/kind_history.h"
 #include "recompute/residency/residency.h"
+#include "recompute/schedule/detour.h"
 
 namespace stowage::recompute {
 
@@ -48,12 +50,19 @@ class Follower {
   /// What the present iteration's op made as number `entry`; null: not yet, or it is gone.
   [[nodiscard]] StorageRecord* find(std::uint32_t entry) const;
   void act(const Action& action);
+  void act_before_next_op();
   [[nodiscard]] bool continues(const Schedule& schedule, std::uint64_t shape) const;
   /// Goes on with another kind whose op this is. False: there is none.
   bool turn(std::uint64_t shape);
+  /// Goes on behind a few ops that differ. False: not yet, or never.
+  bool come_back(std::uint64_t shape);
   void catch_up();
-  /// The kind whose ops are all that came.
-  [[nodiscard]] std::optional<std::size_t> ended() const;
+  void note_resync();
+  void lose();
+  /// The kind whose ops are all that came, but for what was passed over.
+  [[nodiscard]] std::optional<std::size_t> has_all_ops() const;
+  /// A few of the followed kind are missing at the end, or others came there.
+  [[nodiscard]] bool lacks_few_ops() const;
 
   StorageBook& book_;
   Residency& residency_;
@@ -65,6 +74,8 @@ class Follower {
   std::size_t next_op_ = 0;
   std::size_t next_action_ = 0;
   bool on_course_ = false;
+  Detour detour_;
+  bool resynced_ = false;  ///< in this iteration
   FollowCounters counts_;
 };
 

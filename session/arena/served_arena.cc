@@ -108,7 +108,7 @@ void ServedArena::own(std::unique_ptr<RetirableArena> arena, const std::vector<P
   allocators_.push_back(
       std::make_unique<allocator::PlannedAllocator>(std::move(arena), plans, port_.arena_counters()));
   if (plans.empty()) allocator().serve_online(expected);
-  allocator().improvise(!budget_.on());
+  allocator().improvise(true);
   allocator().set_outside_bytes(outside_bytes(port_.upstream_use()));
   note_memory();
   if (plans.empty()) watch_memory(!port_.commits_on_touch());

@@ -37,11 +37,11 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
   if (!follows()) rescue_cost_.note_mark();
   if (scheduler_.busy()) take_schedule(number);
   const FollowCounters before = torch_.follow_counters();
-  const bool strayed = before.left != left_at_mark_ && counts.rooms != at_mark_.rooms;
+  const bool strayed = (has_left() || has_resynced()) && counts.rooms != at_mark_.rooms;
   if (follows() && !on_trial_) further_.before_end(strayed, before.ops_hash);
   const bool records = state_.load() == State::kRecording || (on_trial_ && to_log_ > 0);
   const bool recorded = records && !std::exchange(asked_now_, false);
-  left_at_mark_ = torch_.follow_counters().left;
+  follow_at_mark_ = torch_.follow_counters();
   torch_.end_iteration();
   if (recorded) take_log(limit);
   if (follows() && !on_trial_) further_.after_end(budget_);
@@ -52,6 +52,7 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
   if (!facts_.followed) return;
   facts_.kinds = kinds();
   facts_.iterations = follow.iterations - follow_before_.iterations;
+  facts_.resynced = follow.resynced - follow_before_.resynced;
   facts_.left = follow.left - follow_before_.left;
   facts_.rooms = at_mark_.rooms - rooms_before_;
 }
@@ -164,10 +165,16 @@ bool ScheduleController::repeats_later() {
   return true;
 }
 
+bool ScheduleController::has_left() const { return torch_.follow_counters().left != follow_at_mark_.left; }
+
+bool ScheduleController::has_resynced() const {
+  return torch_.follow_counters().resynced != follow_at_mark_.resynced;
+}
+
 // Ignores rescue in the first iteration, which is due to earlier evictions.
 void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
-  if (torch_.follow_counters().left != left_at_mark_) {
+  if (has_left()) {
     if (on_trial_ && to_log_ > 0) return end_trial("the job's ops differ");
     if (++astray_ < kMostAstray) return;
     period_ = 1;
@@ -176,7 +183,9 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   astray_ = 0;
   if (repeats_later()) return try_again("iterations do not repeat with this number of marks");
   if (++followed_ == 1) return;
-  calm_ = counts.rooms == at_mark_.rooms ? calm_ + 1 : 0;
+  const bool is_calm = counts.rooms == at_mark_.rooms;
+  if (!is_calm && has_resynced()) return;  // room for ops that the schedule does not know
+  calm_ = is_calm ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;
   keep_schedule(tries_ >= kMostTries);
   if (proven_ && held_) log_.reset();

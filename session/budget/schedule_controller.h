@@ -48,7 +48,8 @@ struct ScheduleFacts {
   Bytes peak{0};                       ///< planned
   Bytes height{0};                     ///< planned: what its arena and lasting tensors take
   std::uint64_t iterations = 0;        ///< followed to their end
-  std::uint64_t left = 0;              ///< iterations that differed from the schedule
+  std::uint64_t resynced = 0;          ///< iterations that differed in a few ops
+  std::uint64_t left = 0;              ///< iterations that differed in more
   std::uint64_t rooms = 0;             ///< times that rescue freed something since the present schedule
   std::uint64_t tightened = 0;         ///< schedules made again for fewer bytes
   std::uint64_t evictions_before = 0;  ///< tensors that rescue evicted until the first was followed
@@ -110,6 +111,9 @@ class ScheduleController {
   void take_schedule(std::uint64_t number);
   void follow(const Schedule& schedule, std::uint64_t number);
   void begin_following(const Schedule& schedule, std::uint64_t number, const std::string& why);
+  /// In the iteration that ends.
+  [[nodiscard]] bool has_left() const;
+  [[nodiscard]] bool has_resynced() const;
   void judge(const RuntimeCounters& counts, Bytes limit);
   void try_again(const std::string& why);
   void stay_alone(const std::string& why);
@@ -147,8 +151,8 @@ class ScheduleController {
   std::uint64_t trials_ = 0;  ///< of last_run_
   bool on_trial_ = false;     ///< last_run_ is followed, and not checked yet
   RuntimeCounters at_mark_;
-  std::uint64_t left_at_mark_ = 0;  ///< iterations that differed, before the last mark ended one
-  FollowCounters follow_before_;    ///< when the first schedule came
+  FollowCounters follow_at_mark_;  ///< before the last mark ended an iteration
+  FollowCounters follow_before_;   ///< when the first schedule came
   std::uint64_t rooms_before_ = 0;
   mutable std::mutex mutex_;
   ScheduleFacts facts_;

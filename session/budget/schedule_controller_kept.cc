@@ -17,7 +17,11 @@ bool ScheduleController::try_kept(std::uint64_t number) {
   if (kept_ == nullptr || logs_ > 0 || trials_ >= kMostTrials) return false;
   if (trials_++ == 0) last_run_ = kept_->of_last_run();
   Schedule schedule;
-  if (last_run_) schedule = {last_run_->shape_hashes, last_run_->actions, 0, 0, {}, {}};
+  if (last_run_) {
+    schedule.shape_hashes = last_run_->shape_hashes;
+    schedule.made_before = last_run_->made_before;
+    schedule.actions = last_run_->actions;
+  }
   if (!last_run_ || !torch_.follow(schedule)) {
     trials_ = kMostTrials;
     return false;

@@ -45,7 +45,7 @@ std::optional<KeptSchedule> KeptSchedules::find(const std::string& name) {
 void KeptSchedules::keep_as(const PrivateFolder& folder, const std::string& name, const KeptSchedule& kept) {
   const Result<KeptSchedule> there = read(folder, name);
   if (there.ok() && there->marks == kept.marks && there->shape_hashes == kept.shape_hashes &&
-      there->actions == kept.actions)
+      there->made_before == kept.made_before && there->actions == kept.actions)
     return folder.touch(name);
   folder_.write(folder, name, encode_kept_schedule(kept), "schedules");
 }
@@ -82,7 +82,8 @@ void KeptSchedules::keep(const Schedule& schedule, std::uint32_t marks, bool by_
         const std::lock_guard lock(mutex_);
         const std::optional<PrivateFolder> folder = folder_.make();
         if (!folder) return;
-        const KeptSchedule kept{folder_.context(), info_.job, marks, schedule.shape_hashes, schedule.actions};
+        const KeptSchedule kept{folder_.context(),    info_.job,       marks, schedule.shape_hashes,
+                                schedule.made_before, schedule.actions};
         keep_as(*folder, name_of_ops(kept.shape_hashes), kept);
         if (by_job && !settings_.command.empty()) keep_as(*folder, name_of_job(), kept);
       },

@@ -31,7 +31,12 @@ std::vector<FileBytes> make_good_files() {
     for (const std::uint32_t seed : {count, count + 1}) kept.plans.push_back(random_plan(seed, count));
     for (Plan& plan : kept.plans) plan.device = DeviceKind::kCpu;
     files.push_back(encode_kept_plans(kept).value());
-    KeptSchedule schedule{kept.context, kept.job, 1, std::vector<std::uint64_t>(count, count), {}};
+    KeptSchedule schedule{kept.context,
+                          kept.job,
+                          1,
+                          std::vector<std::uint64_t>(count, count),
+                          std::vector<std::uint32_t>(count, 1),
+                          {}};
     for (std::uint32_t op = 1; op < count; ++op)
       schedule.actions.push_back({op % 2 == 0 ? ActionKind::kEvict : ActionKind::kRematerialize, op, op / 2});
     files.push_back(encode_kept_schedule(schedule).value());

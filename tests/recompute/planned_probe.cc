@@ -141,16 +141,19 @@ PROBE int planned_make(unsigned long long budget, unsigned long long smallest, i
   return 0;
 }
 /// A schedule that is for other ops from op `at` on.
-PROBE void planned_spoil(unsigned long long at) { ++schedule.shape_hashes.at(at); }
+PROBE void planned_spoil(unsigned long long at) {
+  for (; at < schedule.shape_hashes.size(); ++at) ++schedule.shape_hashes[at];
+}
 PROBE int planned_follow() {
   const Status status = Planned::follow(schedule);
   if (!status.ok()) text = status.error().message;
   return status.ok() ? 0 : 1;
 }
 PROBE void planned_leave() { Planned::leave(); }
-/// iterations, left, evictions, refused.
+/// iterations, resynced, left, evictions, refused.
 PROBE void planned_counts(unsigned long long* into) {
   const FollowCounters counts = Planned::counts();
-  const unsigned long long all[] = {counts.iterations, counts.left, counts.evictions, counts.refused};
+  const unsigned long long all[] = {counts.iterations, counts.resynced, counts.left, counts.evictions,
+                                    counts.refused};
   std::copy(std::begin(all), std::end(all), into);
 }

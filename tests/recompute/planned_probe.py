@@ -47,6 +47,6 @@ def follow() -> None:
 
 
 def counts() -> dict[str, int]:
-    values = _numbers(4)
+    values = _numbers(5)
     library.planned_counts(values)
-    return dict(zip(("iterations", "left", "evictions", "refused"), values))
+    return dict(zip(("iterations", "resynced", "left", "evictions", "refused"), values))

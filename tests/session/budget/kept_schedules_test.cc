@@ -23,9 +23,14 @@ namespace {
 namespace fs = std::filesystem;
 using planner::schedule::chain;
 
+Schedule without_actions(const StepLog& log) {
+  Schedule schedule;
+  schedule.shape_hashes = log.shape_hashes;
+  return schedule;
+}
+
 Bytes limit_of(const StepLog& log) {
-  Schedule nothing;
-  nothing.shape_hashes = log.shape_hashes;
+  const Schedule nothing = without_actions(log);
   const Bytes plenty(std::uint64_t{1} << 50u);
   return Bytes(planner::schedule::validate_schedule(log, nothing, plenty)->peak.value() * 7 / 10);
 }
@@ -197,7 +202,7 @@ TEST_F(KeptSchedulesTest, AnEvaluationAfterTheLoggedIterationDoesNotEndTheTrial)
 }
 
 TEST_F(KeptSchedulesTest, WhatDoesNotHoldTheLimitIsMadeAnewAndReplaced) {
-  KeptSchedules(settings, info).keep({log.shape_hashes, {}, 0, 0, {}, {}}, 1);  // it evicts nothing
+  KeptSchedules(settings, info).keep(without_actions(log), 1);  // it evicts nothing
   const auto next = run(log);
   next->mark();
   EXPECT_TRUE(next->torch.follows);
@@ -233,7 +238,7 @@ TEST_F(KeptSchedulesTest, WhatTakesSlightlyMoreInThisRunIsUsedUpToTheLimit) {
 }
 
 TEST_F(KeptSchedulesTest, WhereAPlanWasMadeUnderWhatDoesNotHoldTheLimitBothAreLeft) {
-  KeptSchedules(settings, info).keep({log.shape_hashes, {}, 0, 0, {}, {}}, 1);
+  KeptSchedules(settings, info).keep(without_actions(log), 1);
   const auto next = run(log);
   next->mark();
   next->budget.hold(true);
@@ -277,7 +282,7 @@ TEST_F(KeptSchedulesTest, RanksHaveFilesOfTheirOwnUnderTheJobsName) {
     settings.rank = rank;
     KeptSchedules ranks(settings, info);
     EXPECT_FALSE(ranks.of_last_run());
-    ranks.keep({log.shape_hashes, {}, 0, 0, {}, {}}, 1);
+    ranks.keep(without_actions(log), 1);
     EXPECT_TRUE(ranks.of_last_run());
   }
   EXPECT_EQ(files().size(), 3u) << "and one by the ops that both do";

@@ -1,0 +1,48 @@
+#include "recompute/schedule/detour.h"
+
+#include <algorithm>
+
+namespace stowage::recompute {
+
+void Detour::begin_iteration() {
+  passed_.clear();
+  differing_ = 0;
+  on_ = lost_ = false;
+}
+
+std::size_t Detour::most(const Shapes& known) const {
+  const std::size_t share = known.size() / kShare;
+  return std::min(kMost, share - std::min(share, differing_));
+}
+
+// The ops passed last are those of `known` from `first` on.
+bool Detour::is_alike(const Shapes& known, std::size_t first) const {
+  const auto last = passed_.end() - kAlike;
+  return first + kAlike <= known.size() &&
+         std::equal(last, passed_.end(), known.begin() + static_cast<std::ptrdiff_t>(first),
+                    [](const Passed& passed, std::uint64_t shape) { return passed.shape == shape; });
+}
+
+std::optional<Detour::Way> Detour::pass(std::uint64_t shape, std::size_t made, const Shapes& known,
+                                        std::size_t from) {
+  on_ = true;
+  passed_.push_back({shape, made});
+  if (passed_.size() < kAlike) return std::nullopt;
+  const std::size_t instead = passed_.size() - kAlike;
+  for (std::size_t left_out = 0; left_out <= most(known); ++left_out) {
+    if (!is_alike(known, from + left_out)) continue;
+    differing_ += std::max(instead, left_out);
+    const Way way{from + left_out + kAlike - 1, passed_[instead].made};
+    passed_.clear();
+    on_ = false;
+    return way;
+  }
+  lost_ = instead >= most(known);
+  return std::nullopt;
+}
+
+bool Detour::ends_well(const Shapes& known, std::size_t from) const {
+  return !lost_ && std::max(passed_.size(), known.size() - from) <= most(known);
+}
+
+}  // namespace stowage::recompute
