@@ -187,7 +187,7 @@ void PlannedAllocator::State::install(std::vector<Plan> wanted, bool keep_positi
 
 Status PlannedAllocator::State::grow(Bytes height) {
   const Bytes with_room = std::min(with_room_above(height), arena->reserved());
-  return arena->grow(improvises ? with_room : height);
+  return arena->grow(has_room_above ? with_room : height);
 }
 
 Status PlannedAllocator::State::add(Plan plan) {

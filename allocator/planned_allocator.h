@@ -147,8 +147,9 @@ class PlannedAllocator {
   /// or those of `coming`, in this order, for as long as it comes true. Requires: no iteration has begun.
   void foresee(const std::vector<std::uint32_t>& history, std::vector<std::uint32_t> coming = {});
   /// From now on a request without a place, or whose place is in use, gets room in the arena that nothing
-  /// needs while it lives, by what the plan knows. Otherwise such requests are misses.
-  void improvise(bool wanted);
+  /// needs while it lives, by what the plan knows. Otherwise such requests are misses. `has_room_above`: an
+  /// arena that grows for plans has a little more, for such requests.
+  void improvise(bool wanted, bool has_room_above = true);
 
   /// What the iteration allocated that has just ended: if requests that no plan knows were freed within it,
   /// others of about their size may take a planned place from now on until that is needed. O(lives +

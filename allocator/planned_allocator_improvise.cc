@@ -71,9 +71,10 @@ void PlannedAllocator::learn_lives(const std::vector<RequestLife>& lives) {
   state_->lives.learn(lives, state_->plans);
 }
 
-void PlannedAllocator::improvise(bool wanted) {
+void PlannedAllocator::improvise(bool wanted, bool has_room_above) {
   const std::lock_guard guard(hot_.lock);
   state_->improvises = wanted;
+  state_->has_room_above = wanted && has_room_above;
 }
 
 void* PlannedAllocator::allocate_as_planned(Bytes bytes, StreamId stream) {

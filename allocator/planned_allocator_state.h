@@ -37,6 +37,7 @@ struct PlannedAllocator::State {
   std::uint64_t misses_of_iteration = 0;
   std::uint64_t requests_at_mark = 0;  ///< requests() at the last mark
   bool improvises = false;
+  bool has_room_above = false;  ///< where the arena grows
   UnplannedLives lives;
   std::uint64_t sequence = 0;            ///< of the requests that were served online since take_sequence()
   std::unique_ptr<OnlineRegion> online;  ///< then there are no plans, and the layout has no slots

@@ -91,4 +91,15 @@ Bytes handed_on(const JointPlan& plans) {
   return sum;
 }
 
+Bytes least_handed_on(const JointPlan& plans) {
+  Bytes least = Bytes::max();
+  for (const Plan& plan : plans.plans) {
+    Bytes sum{0};
+    for (const PlanEntry& entry : plan.entries)
+      if (entry.crosses && entry.offset != kUpstream) sum += entry.rounded;
+    least = std::min(least, sum);
+  }
+  return least;
+}
+
 }  // namespace stowage

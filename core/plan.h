@@ -79,5 +79,7 @@ struct JointPlan {
 /// Bytes that the last iteration of `plans.history` passed on (without one: of the first plan) and that the
 /// next one finds in the arena. A job that switches to its plans frees them elsewhere. Requires: a plan.
 [[nodiscard]] Bytes handed_on(const JointPlan& plans);
+/// Bytes that an iteration of any of the kinds passes on at least. Requires: a plan.
+[[nodiscard]] Bytes least_handed_on(const JointPlan& plans);
 
 }  // namespace stowage

@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 
 #include "allocator/planned_allocator.h"
@@ -36,18 +37,24 @@ class FormerArenas {
     return nullptr;
   }
   [[nodiscard]] bool any() const noexcept { return count_.load(std::memory_order_acquire) != 0; }
-  /// Gives back memory that no tensor occupies. Waits for the device if there is any.
-  void shrink();
+  /// DevicePort::decommit() of a device that commits memory on touch.
+  using Decommit = std::function<Bytes(void*, Bytes)>;
+  /// Gives back memory that no tensor occupies: with `decommit` all pages of which nothing lives, without it
+  /// segments. Waits for the device if there is any.
+  void shrink(const Decommit& decommit);
   /// Committed bytes of all of them; of each, no more than the ledger counts for it.
   [[nodiscard]] Bytes committed() const;
   /// Bytes of live blocks in them.
   [[nodiscard]] Bytes live() const;
 
  private:
+  void give_back_pages(std::size_t former, const Decommit& decommit);
+
   mutable std::mutex mutex_;
   std::array<std::atomic<allocator::PlannedAllocator*>, kCapacity>
       allocators_{};                                 ///< written under the mutex
   std::array<RetirableArena*, kCapacity> arenas_{};  ///< of the allocators, in their order
+  std::array<Bytes, kCapacity> live_{};              ///< when their pages were given back
   std::atomic<std::size_t> count_{0};
 };
 

@@ -50,6 +50,8 @@ class RetirableArena final : public allocator::Arena {
     uncharge(counted + (arena_->committed() - committed));
     return grown;
   }
+  /// The same, but the ledger counts what comes on top only once it is charge()d.
+  Status grow_uncounted(Bytes bytes) { return arena_ ? arena_->grow(bytes) : gone(); }
   bool decommit(std::size_t index) noexcept override {
     if (!arena_) return false;
     if (!arena_->decommit(index)) return false;

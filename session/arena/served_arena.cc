@@ -44,11 +44,18 @@ Bytes ServedArena::staying_outside(const JointPlan& plans) const {
   return outside - std::min(outside, handed_on(plans));
 }
 
+Bytes ServedArena::counted_outside(const JointPlan& plans, Bytes lasting) const {
+  const auto less = [](Bytes from, Bytes by) { return from - std::min(from, by); };
+  const Bytes in_place = less(allocator().live_bytes(), lasting);
+  const Bytes displaced = less(least_handed_on(plans), in_place);
+  return less(less(port_.ledger()->held(), arena_->charged()), displaced);
+}
+
 // ---- mapping and serving
 
 Result<bool> ServedArena::serve(const std::vector<Plan>& plans) {
   if (exists()) {
-    if (budget_.on() && parts_.add_all()) {
+    if (budget_.on() && !blocks_its_plans() && parts_.add_all()) {
       const bool taken = static_cast<bool>(allocator().replace_plans(plans));
       parts_.begin(*arena_);  // it may have grown even for a plan that it cannot take
       note_memory();
@@ -60,6 +67,11 @@ Result<bool> ServedArena::serve(const std::vector<Plan>& plans) {
   }
   if (Status mapped = map_for(plans); !mapped) return mapped.error();
   return true;
+}
+
+// What lives in it may stay, in places of the plans that come: another arena costs as little.
+bool ServedArena::blocks_its_plans() const {
+  return port_.commits_on_touch() && port_.may_wait() && allocator().live_bytes().value() != 0;
 }
 
 Status ServedArena::make_way() {
@@ -108,7 +120,7 @@ void ServedArena::own(std::unique_ptr<RetirableArena> arena, const std::vector<P
   allocators_.push_back(
       std::make_unique<allocator::PlannedAllocator>(std::move(arena), plans, port_.arena_counters()));
   if (plans.empty()) allocator().serve_online(expected);
-  allocator().improvise(true);
+  allocator().improvise(true, /*has_room_above=*/!budget_.on());
   allocator().set_outside_bytes(outside_bytes(port_.upstream_use()));
   note_memory();
   if (plans.empty()) watch_memory(!port_.commits_on_touch());
@@ -192,6 +204,11 @@ void ServedArena::settle_again() {
   hot_.serving.store(nullptr, std::memory_order_release);
 }
 
+Status ServedArena::grow_settling(Bytes height) {
+  settle_again();
+  return arena_->grow_uncounted(height);
+}
+
 // ---- giving back
 
 Bytes ServedArena::give_up_free_parts(Bytes most) {
@@ -211,7 +228,7 @@ Bytes ServedArena::give_up_free_parts(Bytes most) {
 }
 
 void ServedArena::give_back() {
-  if (hot_.former.any() && port_.may_wait() && !hot_.uses.any_in_arena()) hot_.former.shrink();
+  if (port_.may_wait() && !hot_.uses.any_in_arena()) shrink_former_now();
   if (!exists() || hot_.serving.load(std::memory_order_relaxed) != nullptr || hot_.uses.any_in_arena())
     return;
   if (settles() || !port_.may_wait() || !shut_out()) return;
@@ -239,8 +256,16 @@ bool ServedArena::part_with() {
   if (!hot_.former.add(allocator(), *arena_)) return false;
   hot_.owner.store(nullptr, std::memory_order_release);
   arena_ = nullptr;
-  hot_.former.shrink();
+  shrink_former_now();
   return true;
+}
+
+void ServedArena::shrink_former_now() {
+  if (!hot_.former.any()) return;
+  FormerArenas::Decommit decommit;
+  if (port_.commits_on_touch())
+    decommit = [this](void* address, Bytes bytes) { return port_.decommit(address, bytes); };
+  hot_.former.shrink(decommit);
 }
 
 void ServedArena::shrink_former() {
@@ -248,7 +273,7 @@ void ServedArena::shrink_former() {
   if (!hot_.former.any() || !port_.may_wait()) return;
   if (hot_.uses.any_in_arena() && ++marks_let_pass_ < kMarksLetPass) return;
   marks_let_pass_ = 0;
-  hot_.former.shrink();
+  shrink_former_now();
 }
 
 void ServedArena::after_fork() noexcept {

@@ -54,6 +54,9 @@ class ServedArena {
   [[nodiscard]] Bytes outside_bytes(const UpstreamUse& use) const;
   /// The same without what the last iteration passed on and `plans` have places for.
   [[nodiscard]] Bytes staying_outside(const JointPlan& plans) const;
+  /// What the ledger counts outside the present arena at an iteration's end, once all that `plans` have
+  /// places for lies in it. `lasting`: bytes of what stays in it for good. Requires: exists(), and a ledger.
+  [[nodiscard]] Bytes counted_outside(const JointPlan& plans, Bytes lasting) const;
 
   /// Maps an arena for `plans`, or lets the present one serve them. resume() hands out addresses. False: not
   /// now, since the device must not be waited for. Error: no memory or no room in the budget; or tensors of
@@ -96,6 +99,9 @@ class ServedArena {
   [[nodiscard]] bool settled_before() const { return settling_marks_ > 0; }
   /// Counts it block by block again from now on, if it serves and memory is committed on touch.
   void settle_again();
+  /// Maps memory for plans of this height, which is counted block by block. Requires: it is committed on
+  /// touch. Error: no addresses are left.
+  Status grow_settling(Bytes height);
   /// Bytes that the ledger lacks for the whole arena.
   [[nodiscard]] Bytes missing() const { return port_.ledger()->missing(mapped() - arena_->charged()); }
   /// A page that a request needs does not fit, whatever upstream and the arena can spare.
@@ -123,14 +129,13 @@ class ServedArena {
   /// Gives back former arenas' memory that no tensor occupies. Waits for the device, so it skips most marks
   /// while frees wait for other streams, which may be done soon.
   void shrink_former();
-  void shrink_former_now() {
-    if (hot_.former.any()) hot_.former.shrink();
-  }
+  void shrink_former_now();
 
   /// In a forked child.
   void after_fork() noexcept;
 
  private:
+  [[nodiscard]] bool blocks_its_plans() const;
   Status make_way();
   void own(std::unique_ptr<RetirableArena> arena, const std::vector<Plan>& plans, Bytes expected = Bytes(0));
   Result<std::unique_ptr<RetirableArena>> map_retirable(Bytes height, allocator::Backing backing);

@@ -116,6 +116,11 @@ std::uint64_t BudgetController::unplanned_evictions() const {
 }
 
 bool BudgetController::on_mark(MarkSource source) {
+  evicted_on_demand_ = end_iteration(source);
+  return evicted_on_demand_;
+}
+
+bool BudgetController::end_iteration(MarkSource source) {
   begin(/*last_call=*/true);
   ++marks_;
   between_ops_ = source != MarkSource::kPeriod;

@@ -64,6 +64,8 @@ class BudgetController {
   /// An iteration ended, between ops unless `source` is kPeriod. True if it evicted anything beyond what a
   /// schedule says.
   bool on_mark(MarkSource source);
+  /// The same, of the last mark.
+  [[nodiscard]] bool evicted_on_demand() const { return evicted_on_demand_; }
 
   /// The schedule, for the session that plans an arena under it.
   [[nodiscard]] ScheduleController& schedule() { return schedule_; }
@@ -112,6 +114,7 @@ class BudgetController {
   void refuse(const std::string& why);
   void set_limit(Bytes limit);
   void shed();
+  bool end_iteration(MarkSource source);
   void learn_peak(MarkSource source);
   void note_demand(Bytes bytes) noexcept;
   void raise_peak(std::uint64_t peak) noexcept;
@@ -132,6 +135,7 @@ class BudgetController {
   std::uint32_t free_marks_ = 0;         ///< iterations without a limit
   std::uint64_t evictions_at_mark_ = 0;  ///< unplanned_evictions() at the last mark
   std::atomic<bool> soft_{false};        ///< the limit was raised so that a request fits
+  bool evicted_on_demand_ = false;       ///< before the last mark
   bool between_ops_ = false;             ///< the last mark came between ops
   std::atomic<bool> believed_{false};    ///< the limit is of a peak from believe_peak()
   std::uint64_t marks_ = 0;

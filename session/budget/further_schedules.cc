@@ -30,6 +30,8 @@ void FurtherSchedules::stop() {
   times_.clear();
   patience_ = kTimesLeft;
   count_ = 0;
+  logs_.clear();
+  remade_ = 0;
 }
 
 void FurtherSchedules::end_search() {
@@ -41,6 +43,7 @@ void FurtherSchedules::end_search() {
 void FurtherSchedules::before_end(bool strayed, std::uint64_t ops_hash) {
   const bool again = strayed && comes_again(ops_hash);
   if (scheduler_.busy()) return take_schedule();
+  if (remade_ < logs_.size()) return remake_next();
   if (again && !is_learning() && known_.size() <= kMost) {
     patience_ *= 2;
     to_look_at_ = kMostLogged;
@@ -77,8 +80,21 @@ void FurtherSchedules::take_log(Bytes budget) {
   known_.insert(hash_of_ops((*log)->shape_hashes));
   to_look_at_ = 0;
   borrow_times(**log);
-  if (!scheduler_.submit(std::make_shared<const StepLog>(std::move(**log)), budget)) return end_search();
+  log_ = std::make_shared<const StepLog>(std::move(**log));
+  if (!scheduler_.submit(log_, budget)) return end_search();
   asked_schedule_ = true;
+}
+
+void FurtherSchedules::remake(Bytes budget) {
+  scheduler_.cancel();
+  end_search();
+  remake_budget_ = budget;
+  remade_ = 0;
+}
+
+void FurtherSchedules::remake_next() {
+  asked_schedule_ = static_cast<bool>(scheduler_.submit(logs_[remade_], remake_budget_));
+  if (!asked_schedule_) ++remade_;
 }
 
 void FurtherSchedules::borrow_times(StepLog& log) const {
@@ -94,12 +110,19 @@ void FurtherSchedules::take_schedule() {
   const bool first = std::exchange(asked_schedule_, false);
   std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
   if (!made) return;
+  if (remade_ < logs_.size()) {
+    ++remade_;
+    if (made->ok()) static_cast<void>(torch_.follow(**made));
+    return;
+  }
   end_search();
   if (!made->ok())
     return note(1, "budget: a further kind of iteration has no schedule: " + made->error().message);
   if (Status followed = torch_.follow(**made); !followed) return;
   patience_ = kTimesLeft;
   ++count_;
+  logs_.push_back(std::move(log_));
+  remade_ = logs_.size();
   note(1, "budget: a schedule for a further kind of iteration is followed: " +
               std::to_string((*made)->replays) + " ops recomputed in each");
   if (kept_ != nullptr) kept_->keep_by_ops(**made);

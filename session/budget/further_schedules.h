@@ -15,9 +15,11 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "planner/schedule/background.h"
 #include "session/plans/kept_schedules.h"
@@ -46,8 +48,13 @@ class FurtherSchedules {
   void before_end(bool strayed, std::uint64_t ops_hash);
   /// An iteration ended; the runtime has been told. `budget`: bytes that a schedule may hold.
   void after_end(Bytes budget);
+  /// From now on a schedule may hold `budget` bytes: those that are followed are made again. Those for which
+  /// there is none go on as they are.
+  void remake(Bytes budget);
   /// An iteration is being logged, or a schedule made.
-  [[nodiscard]] bool is_learning() const { return to_look_at_ != 0 || scheduler_.busy(); }
+  [[nodiscard]] bool is_learning() const {
+    return to_look_at_ != 0 || scheduler_.busy() || remade_ < logs_.size();
+  }
   /// The iteration that begins is logged.
   [[nodiscard]] bool logs() const { return logging_; }
   /// Further schedules that are followed.
@@ -60,6 +67,7 @@ class FurtherSchedules {
   };
   [[nodiscard]] bool comes_again(std::uint64_t ops_hash);
   void take_schedule();
+  void remake_next();
   void take_log(Bytes budget);
   void borrow_times(StepLog& log) const;
   void end_search();
@@ -79,6 +87,10 @@ class FurtherSchedules {
   bool asked_log_ = false;                         ///< at the last mark
   bool asked_schedule_ = false;                    ///< at the last mark
   std::uint64_t count_ = 0;
+  std::vector<std::shared_ptr<const StepLog>> logs_;  ///< of the further schedules that are followed
+  std::shared_ptr<const StepLog> log_;                ///< of the one that is being made
+  std::size_t remade_ = 0;                            ///< of logs_
+  Bytes remake_budget_{0};
 };
 
 }  // namespace stowage::session

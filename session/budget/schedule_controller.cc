@@ -120,6 +120,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   }
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");
+  if (tries_ + fits_ > 0) further_.remake(budget_);
   const Bytes highest = fits_ == 0 ? budget_ + heap_margin(budget_) : budget_;
   has_arena_ = schedule.height.value() != 0 && schedule.height <= highest;
   const std::lock_guard lock(mutex_);
@@ -139,6 +140,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
 void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t number,
                                          const std::string& why) {
   if (!on_trial_) further_.begin(schedule, log_.get());
+  if (schedule.actions != present_.actions) ++number_;
   present_ = schedule;
   is_kept_ = has_arena_ = proven_ = false;
   state_.change(State::kFollowing, why);
@@ -188,7 +190,6 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   calm_ = is_calm ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;
   keep_schedule(tries_ >= kMostTries);
-  if (proven_ && held_) log_.reset();
   if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
   ++tries_;
   ask(less(budget_, limit.value() / kTighterShare));

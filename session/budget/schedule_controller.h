@@ -85,6 +85,8 @@ class ScheduleController {
   [[nodiscard]] bool is_on_trial() const { return on_trial_; }
   /// The last iteration followed it to its end, and no other is being made.
   [[nodiscard]] bool is_steady() const;
+  /// Of the schedule that is followed: another one has another number, unless it evicts and restores alike.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
   /// An arena fits into the budget under it.
   [[nodiscard]] bool has_arena() const { return follows() && has_arena_; }
   /// The iteration that begins is logged beside the schedule that is followed.
@@ -146,7 +148,8 @@ class ScheduleController {
   bool proven_ = false;                ///< it was calm for long
   std::uint64_t fits_ = 0;             ///< schedules made again so that the arena fits
   Schedule present_;                   ///< the followed one
-  bool is_kept_ = false;               ///< it is kept for the next run
+  std::uint64_t number_ = 0;
+  bool is_kept_ = false;  ///< it is kept for the next run
   std::optional<KeptSchedule> last_run_;
   std::uint64_t trials_ = 0;  ///< of last_run_
   bool on_trial_ = false;     ///< last_run_ is followed, and not checked yet

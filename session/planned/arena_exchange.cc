@@ -4,15 +4,20 @@
 #include <optional>
 #include <string>
 
+#include "allocator/arena/backend.h"
+#include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 
 namespace stowage::session {
 
 ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
   if (clean) reserved_clean_ = reserved;
-  const auto in_use = static_cast<std::size_t>(allocator::Miss::kSlotInUse);
-  if (!outstayed_.is_due(arena_.allocator().counts().misses[in_use]) || !may_exchange())
-    return Outcome::kNone;
+  if (!is_due() || !may_exchange()) return Outcome::kNone;
+  due_ = false;
+  if (budget_.on()) {
+    excess_ = lacking();
+    return excess_.value() == 0 ? exchange() : Outcome::kTooLarge;
+  }
   const Bytes pinned = arena_.allocator().pinned_bytes(plans_.crossing_offsets());
   const Bytes needed =
       std::max(reserved_clean_, arena_.mapped() + arena_.outside_bytes(port_.upstream_use()));
@@ -23,9 +28,37 @@ ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
   return Outcome::kNone;
 }
 
+// Of a former arena whose memory is committed on touch the pages stay in which something lives.
+Bytes ArenaExchange::pinned_pages() const {
+  const std::vector<std::uint64_t> crossing = plans_.crossing_offsets();
+  Bytes sum(0);
+  for (const allocator::ArenaBlock& block : arena_.allocator().active_blocks()) {
+    if (!std::binary_search(crossing.begin(), crossing.end(), block.offset.value()))
+      sum += allocator::round_up_to(block.rounded, port_.arena_page());
+  }
+  return sum;
+}
+
+Bytes ArenaExchange::lacking() const {
+  const Bytes pinned = pinned_pages();
+  const Bytes limit = port_.ledger()->limit();
+  const Bytes outside = arena_.counted_outside(plans_.in_use(), pinned);
+  const Bytes needed = arena_.mapped() + pinned + outside + heap_margin(limit);
+  return needed - std::min(needed, limit);
+}
+
+// It stays due as long as iterations miss.
+bool ArenaExchange::is_due() {
+  const std::uint64_t misses =
+      arena_.allocator().counts().misses[static_cast<std::size_t>(allocator::Miss::kSlotInUse)];
+  due_ = (due_ && misses != misses_) || outstayed_.is_due(misses);
+  misses_ = misses;
+  return due_;
+}
+
 bool ArenaExchange::may_exchange() const {
-  return !budget_.on() && !plans_.makes_anew() && !plans_.makes_lower() && port_.may_wait() &&
-         !arena_.awaits_frees();
+  if (budget_.on() && (!port_.commits_on_touch() || arena_.settles())) return false;
+  return !plans_.makes_anew() && !plans_.makes_lower() && port_.may_wait() && !arena_.awaits_frees();
 }
 
 ArenaExchange::Outcome ArenaExchange::exchange() {

@@ -1,7 +1,7 @@
 // Replaces the arena if tensors outlive their places in it (outstayed_watch.h): the plan moves to a new
 // arena, and the old one keeps only the segments that these tensors occupy. Not if those segments would
-// exceed what the job needs, nor under a budget, where the arena is counted as a whole and a schedule may
-// depend on its addresses.
+// exceed what the job needs, or a budget. Under a budget only memory that is committed on touch can be
+// exchanged: of other arenas whole pages stay, and are counted.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -30,20 +30,30 @@ class ArenaExchange {
   /// A first plan is in use.
   void begin() { reserved_clean_ = Bytes(0); }
   /// The arena or its plans have changed.
-  void restart() { outstayed_.restart(); }
+  void restart() {
+    outstayed_.restart();
+    misses_ = 0;
+    due_ = false;
+  }
 
   enum class Outcome : std::uint8_t {
     kNone,
     kExchanged,  ///< the arena is empty or new; it hands nothing out until resume()
+    kTooLarge,   ///< the budget has no room for another one: excess() bytes are missing
     kFailed      ///< there is no arena for the plans any more
   };
   /// An iteration ended. `reserved`: by arena and upstream together in it; `clean`: all of it was planned.
   Outcome on_iteration(bool clean, Bytes reserved);
+  [[nodiscard]] Bytes excess() const { return excess_; }
   /// The exchanged arena serves. Requires: kExchanged.
   void resume();
 
  private:
+  [[nodiscard]] bool is_due();
   [[nodiscard]] bool may_exchange() const;
+  [[nodiscard]] Bytes pinned_pages() const;
+  /// Bytes that a budget lacks for another arena beside what stays of this one.
+  [[nodiscard]] Bytes lacking() const;
   Outcome exchange();
 
   DevicePort& port_;
@@ -53,7 +63,10 @@ class ArenaExchange {
   ReservedGuard& guard_;
   DeviceRoom& room_;
   OutstayedWatch outstayed_;
+  std::uint64_t misses_ = 0;  ///< when the last iteration ended
+  bool due_ = false;
   Bytes reserved_clean_{0};  ///< by arena and upstream in the last iteration without a miss
+  Bytes excess_{0};
   bool is_another_ = false;  ///< the old arena became a former one
 };
 

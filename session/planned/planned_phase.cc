@@ -41,10 +41,9 @@ Status PlannedPhase::leave_opening(const JointPlan& others) {
   return {};
 }
 
-// What rescue evicts on demand it evicts otherwise the next time: no plan is made for such iterations.
 void PlannedPhase::restart(bool records_on) {
   scheduled_kinds_ = under_budget_.scheduled_kinds();
-  replanning_.restart(/*others_evict=*/scheduled_kinds_ == 1, records_on);
+  replanning_.restart(records_on);
   worth_.restart();
   exchange_.restart();
   iterations_.restart();
@@ -55,18 +54,24 @@ SessionVerdict PlannedPhase::on_mark(MarkSource source, std::uint32_t window_mar
   if (under_budget_.is_lost()) return leave_plan();
   if (SessionVerdict unsettled = under_budget_.settle(window_marks); unsettled.changes()) return unsettled;
   if (under_budget_.scheduled_kinds() > scheduled_kinds_) restart();
-  const std::optional<ServedIteration> ended = iterations_.on_mark(source);
-  return ended ? on_iteration(*ended) : SessionVerdict{};
+  evicted_ = evicted_ || under_budget_.evicted_on_demand();
+  std::optional<ServedIteration> ended = iterations_.on_mark(source);
+  if (!ended) return {};
+  ended->evicted = std::exchange(evicted_, false);
+  return on_iteration(*ended);
 }
 
 SessionVerdict PlannedPhase::on_iteration(const ServedIteration& ended) {
   if (SessionVerdict oversized = worth_.on_iteration(ended.is_clean()); oversized.changes()) return oversized;
-  if (replanning_.on_iteration(!ended.is_clean(), ended.reserved)) {
+  if (replanning_.on_iteration(ended)) {
     diverged_streak_ = 0;
     exchange_.restart();
   }
   switch (exchange_.on_iteration(ended.is_clean(), ended.reserved)) {
     case ArenaExchange::Outcome::kNone:
+      break;
+    case ArenaExchange::Outcome::kTooLarge:
+      under_budget_.ask_for_less(exchange_.excess());
       break;
     case ArenaExchange::Outcome::kExchanged:
       restart();

@@ -56,6 +56,7 @@ class PlannedPhase {
   ServedIterations& iterations_;
   Replanning& replanning_;
   ArenaExchange& exchange_;
+  bool evicted_ = false;               ///< rescue did on demand, since an iteration ended
   std::uint64_t scheduled_kinds_ = 0;  ///< when learning began
   std::uint64_t diverged_streak_ = 0;  ///< iterations in a row
 };

@@ -52,12 +52,12 @@ void Replanning::begin(const JointPlan& first) {
   around_.clear();
 }
 
-void Replanning::restart(bool others_evict, bool records_on) {
+void Replanning::restart(bool records_on) {
   outstayed_.restart();
   iterations_ = 0;
   displaced_ = arena_.allocator().counts().displaced;
   learner_.begin(records_on);
-  if (others_evict || settings_.max_plans <= 1) learner_.close();
+  if (settings_.max_plans <= 1) learner_.close();
 }
 
 void Replanning::ask_lower() {
@@ -69,18 +69,19 @@ void Replanning::ask_lower() {
     plans_.make_lower(around_, arena_.allocator().stream_ranges(), worth_asking_for(excess), *seconds);
 }
 
-bool Replanning::on_iteration(bool missed, Bytes reserved) {
+bool Replanning::on_iteration(const ServedIteration& ended) {
+  const Bytes reserved = ended.reserved;
   if (until_trimmed_ > 0 && --until_trimmed_ == 0 && !budget_.on() && port_.may_wait())
     give_back_above(plans_.in_use().height);  // what lived there is gone
   bool changed = take(reserved, std::chrono::milliseconds(0));
   ++iterations_;
-  const bool further =
-      learner_.on_iteration(missed, [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); });
+  const auto has_plan = [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); };
+  const bool further = learner_.on_iteration(!ended.is_clean(), has_plan, ended.evicted);
   const bool in_the_way = recording_.is_on() && is_in_the_way(arena_.allocator().counts().displaced);
   const bool outstayed = in_the_way && (!plans_.are_adopted() || iterations_ >= kKnown);
   // What is being made does not know a further kind: it is asked for again, with all that is known by now.
   if (further || (outstayed && !is_making())) changed |= ask(reserved);
-  learner_.rest(missed, is_making());
+  learner_.rest(!ended.is_clean(), is_making());
   if (allowance_.is_due() && !is_making() && !plans_.makes_lower()) ask_lower();
   return changed;
 }
@@ -205,12 +206,17 @@ bool Replanning::use(JointPlan made, Bytes reserved) {
 // of an iteration.
 bool Replanning::is_over_budget(const JointPlan& made) const {
   if (!budget_.on() || in_pages(made.height) <= arena_.mapped()) return false;
-  const Ledger& ledger = *port_.ledger();
-  return in_pages(made.height) + ledger.upstream() + heap_margin(ledger.limit()) > ledger.limit();
+  Bytes lasting(0);
+  for (const planner::Tenant& tenant : around_) lasting += tenant.rounded;
+  const Bytes limit = port_.ledger()->limit();
+  return in_pages(made.height) + arena_.counted_outside(made, lasting) + heap_margin(limit) > limit;
 }
 
 Status Replanning::put_in(const JointPlan& made, bool only_more) {
   allocator::PlannedAllocator& allocator = arena_.allocator();
+  if (budget_.on() && port_.commits_on_touch() && made.height > arena_.mapped()) {
+    if (Status grown = arena_.grow_settling(made.height); !grown) return grown;
+  }
   if (only_more) {
     for (std::size_t i = plans_.in_use().plans.size(); i < made.plans.size(); ++i) {
       if (Status added = allocator.add_plan(made.plans[i]); !added) return added;

@@ -2,8 +2,8 @@
 // learned, when tensors occupy the plans' places for good, or when a lower placement was found.
 //
 // All kinds are planned together in the background (planner/joint_planner.h), around tensors that stay, and
-// exchanged at an iteration's end, in the same arena. Tensors stay where they are. Under a budget plans in
-// use never move, since a schedule may depend on their addresses; new ones are added.
+// exchanged at an iteration's end, in the same arena. Tensors stay where they are. Iterations in which rescue
+// evicts on demand are of no kind.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -18,6 +18,7 @@
 #include "session/facts/session_facts.h"
 #include "session/planned/outstayed_watch.h"
 #include "session/planned/search_allowance.h"
+#include "session/planned/served_iterations.h"
 #include "session/plans/plan_book.h"
 #include "session/ports/device_port.h"
 #include "session/recording/learner.h"
@@ -49,10 +50,9 @@ class Replanning {
 
   /// `first` are the only plans in use.
   void begin(const JointPlan& first);
-  /// The arena or its plans have changed otherwise: starts learning again. Not if `others_evict`: iterations
-  /// off the plan then depend on what rescue evicts.
-  /// `records_on`: what is recorded already is kept.
-  void restart(bool others_evict, bool records_on = false);
+  /// The arena or its plans have changed otherwise: starts learning again. `records_on`: what is recorded
+  /// already is kept.
+  void restart(bool records_on = false);
   /// The plans in use leave what stays in the arena now where it is.
   void expect_lasting() { around_ = tenants(); }
   /// Plans that may mend what is off the plan now are being made.
@@ -60,10 +60,9 @@ class Replanning {
   /// Asks for lower plans than those in use, if they could save memory and once a search costs little of the
   /// job's time. Asks again when the job has run twice as long.
   void ask_lower();
-  /// An iteration ended, in which arena and upstream together reserved `reserved`. `missed`: it had requests
-  /// off the plan. Where it asks for plans it waits for them as for the first ones. True: other plans are in
+  /// `ended` did. Where it asks for plans it waits for them as for the first ones. True: other plans are in
   /// use from now on.
-  bool on_iteration(bool missed, Bytes reserved);
+  bool on_iteration(const ServedIteration& ended);
 
  private:
   [[nodiscard]] std::vector<planner::Tenant> tenants() const;

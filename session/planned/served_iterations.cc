@@ -45,7 +45,7 @@ ServedIteration ServedIterations::finish(const allocator::ServeCounts& counts) {
   if (missed != 0)
     note(2, "iteration with " + std::to_string(missed) + " of " + std::to_string(made) +
                 " requests off the plan");
-  return {made, missed, guard_.reserved_in_iteration()};
+  return {made, missed, guard_.reserved_in_iteration(), false};
 }
 
 }  // namespace stowage::session

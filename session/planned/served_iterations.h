@@ -21,6 +21,7 @@ struct ServedIteration {
   std::uint64_t requests = 0;
   std::uint64_t missed = 0;  ///< of these, off the plan
   Bytes reserved{0};         ///< most that arena and upstream reserved together
+  bool evicted = false;      ///< rescue evicted on demand
 
   [[nodiscard]] bool is_clean() const { return missed == 0; }
 };

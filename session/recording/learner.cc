@@ -19,13 +19,14 @@ constexpr std::uint32_t kTimesSeen = 2;
 void Learner::begin(bool goes_on) {
   if (!goes_on || !recording_.is_on()) recording_.start(/*device_is_empty=*/false);
   recording_.stop_ops();
-  closed_ = false;
+  closed_ = evicted_ = false;
   iteration_ = last_missed_ = unplanned_ = written_ = 0;
   left_ = kLeastLearning;
   seen_.clear();
 }
 
-bool Learner::on_iteration(bool missed, const std::function<bool(std::uint64_t)>& planned) {
+bool Learner::on_iteration(bool missed, const std::function<bool(std::uint64_t)>& planned, bool evicted) {
+  const bool evicted_before = std::exchange(evicted_, evicted);
   ++iteration_;
   if (closed_) {
     recording_.stop();
@@ -46,6 +47,7 @@ bool Learner::on_iteration(bool missed, const std::function<bool(std::uint64_t)>
   const std::optional<std::uint64_t> before = recording_.recorder().fingerprint_of_window(1);
   if (!before || planned(*before)) return false;
   unplanned_ = iteration_;
+  if (evicted_before) return false;
   if (seen_.size() >= kMaxSeen) seen_.clear();
   const std::uint32_t times = ++seen_[*before];
   return times >= kTimesSeen && std::has_single_bit(times);  // seldom again where that came to nothing

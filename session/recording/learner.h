@@ -27,8 +27,9 @@ class Learner {
   void close() { closed_ = true; }
   /// An iteration ended. `missed`: it had requests off the plan; `planned`: whether iterations of a
   /// fingerprint have a plan or are getting one. True: the iteration before it is of a kind that should get a
-  /// plan; what is recorded shows it, and how long what it left alive lives.
-  bool on_iteration(bool missed, const std::function<bool(std::uint64_t)>& planned);
+  /// plan; what is recorded shows it, and how long what it left alive lives. `evicted`: rescue evicted in it
+  /// on demand, and will evict otherwise the next time: what it allocated deserves no plan.
+  bool on_iteration(bool missed, const std::function<bool(std::uint64_t)>& planned, bool evicted = false);
   /// An iteration without a plan came by lately: what it left alive may be freed when its kind comes again.
   [[nodiscard]] bool is_unsettled() const { return unplanned_ != 0 && iteration_ - unplanned_ < kUnsettled; }
   static constexpr std::uint64_t kUnsettled = 16;  ///< iterations
@@ -41,6 +42,7 @@ class Learner {
  private:
   Recording& recording_;
   bool closed_ = false;
+  bool evicted_ = false;           ///< in the iteration that ended last
   std::uint64_t iteration_ = 0;    ///< since begin()
   std::uint64_t last_missed_ = 0;  ///< the last iteration that did
   std::uint64_t unplanned_ = 0;    ///< when an iteration of a kind without a plan was last seen; 0: never

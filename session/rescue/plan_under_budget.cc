@@ -7,6 +7,7 @@ namespace stowage::session {
 namespace {
 
 constexpr std::uint64_t kSettlingMarks = 3;  // iterations, then the arena does not fit
+constexpr std::uint64_t kMostUncounted = 16;
 
 SessionVerdict rescue_for(std::string reason) { return {SessionState::kRescuing, std::move(reason)}; }
 
@@ -16,6 +17,7 @@ SessionVerdict rescue_for(std::string reason) { return {SessionState::kRescuing,
 
 void PlanUnderBudget::prepare() {
   scheduled_.store(budget_.on() && budget_.schedule().follows(), std::memory_order_release);
+  schedule_ = budget_.schedule().number();
   budget_.schedule().hold(true);
 }
 
@@ -60,26 +62,45 @@ SessionVerdict PlanUnderBudget::refuse_arena(Bytes arena_bytes, Bytes excess) {
                     " bytes beside the " + std::to_string(ledger.upstream().value()) + " bytes outside it");
 }
 
+bool PlanUnderBudget::ask_for_less(Bytes excess) {
+  return is_scheduled() && budget_.schedule().tighten(excess, port_.ledger()->limit());
+}
+
 SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
+  if (is_scheduled() && budget_.schedule().number() != schedule_) {
+    drop_plans();
+    return rescue_for({});
+  }
   if (arena_.settles()) {
     port_.release_upstream_cache();
     if (!arena_.count_whole() && !(arena_.settled_before() && grow_budget() && arena_.count_whole())) {
       const bool may_fit = arena_.shortage().value() == 0;
+      if (may_fit && is_of_no_kind()) return {};
       if (arena_.count_settling() < kSettlingMarks * window_marks && may_fit) return {};
       return leave_unsettled();
     }
   }
+  uncounted_ = 0;
   rest();
   return {};
 }
 
+// What an iteration without a schedule took beside the arena, and passed on, says nothing of the others.
+bool PlanUnderBudget::is_of_no_kind() {
+  return is_scheduled() && budget_.evicted_on_demand() && uncounted_++ < kMostUncounted;
+}
+
 SessionVerdict PlanUnderBudget::leave_unsettled() {
   const Bytes excess = arena_.shortage().value() != 0 ? arena_.shortage() : arena_.missing();
+  drop_plans();
+  return refuse_arena(arena_.mapped(), excess);
+}
+
+void PlanUnderBudget::drop_plans() {
   arena_.pause();
   arena_.shut_out();
   arena_.give_up_free_parts();
   facts_.forget_plans();
-  return refuse_arena(arena_.mapped(), excess);
 }
 
 // Arena blocks are multiples of 512 bytes, so a plan may take slightly more than the heap did.

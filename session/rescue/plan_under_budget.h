@@ -31,7 +31,7 @@ class PlanUnderBudget {
   /// kRescuing if the arena of `plans` does not fit.
   SessionVerdict refuse(const JointPlan& plans);
   /// The plan is used from now on, with all of its arena.
-  void begin() { lost_ = false; }
+  void begin() { lost_ = false, uncounted_ = 0; }
   /// No plan is used any more; rescue evicts on demand.
   void rescue();
   /// No plan is used any more, and the job is recorded again.
@@ -45,13 +45,18 @@ class PlanUnderBudget {
   }
   /// Tensors may be evicted while a plan is followed.
   [[nodiscard]] bool evicts() const { return is_scheduled() || arena_.settles(); }
+  /// Plan and arena take `excess` bytes too many: asks for a schedule for so much less. Once it is followed,
+  /// settle() drops the plan. False: there will be none.
+  bool ask_for_less(Bytes excess);
+  /// Rescue evicted in what the last mark ended, beyond a schedule.
+  [[nodiscard]] bool evicted_on_demand() const { return budget_.evicted_on_demand(); }
   /// Part of the arena was given up for a request that did not fit.
   [[nodiscard]] bool gave_up_arena() const { return lost_; }
   /// The plan cannot be followed any more.
   [[nodiscard]] bool is_lost() const { return lost_ || (is_scheduled() && !budget_.schedule().follows()); }
 
   /// An iteration ended; the planned window has `window_marks` marks. Counts the arena as a whole as soon as
-  /// there is room. kRescuing: there was none for several iterations.
+  /// there is room. kRescuing: there was none for several iterations; or another schedule is followed.
   SessionVerdict settle(std::uint32_t window_marks);
   /// Uninstalls the runtime, if it is not needed and may be uninstalled.
   void rest();
@@ -65,14 +70,18 @@ class PlanUnderBudget {
   [[nodiscard]] Bytes excess_of(const JointPlan& plans) const;
   SessionVerdict refuse_arena(Bytes arena_bytes, Bytes excess);
   SessionVerdict leave_unsettled();
+  void drop_plans();
   bool grow_budget();
+  [[nodiscard]] bool is_of_no_kind();
 
   BudgetController& budget_;
   DevicePort& port_;
   ServedArena& arena_;
   SessionFacts& facts_;
   std::atomic<bool> scheduled_{false};
-  bool lost_ = false;  ///< see gave_up_arena()
+  bool lost_ = false;            ///< see gave_up_arena()
+  std::uint64_t schedule_ = 0;   ///< ScheduleController::number(), of the one that the plan is for
+  std::uint64_t uncounted_ = 0;  ///< iterations of no kind, since the arena was last whole
 };
 
 }  // namespace stowage::session

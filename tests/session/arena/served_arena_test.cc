@@ -59,6 +59,24 @@ TEST_F(ServedArenaTest, IsPartedWithWhereATensorLives) {
   EXPECT_EQ(arena->owner_of(old), nullptr);
 }
 
+TEST_F(ServedArenaTest, OfAFormerOneTheBudgetCountsWhatLivesInIt) {
+  limit(20 * kBlock);
+  ASSERT_TRUE(arena->serve({plan_of(8)}).ok());
+  arena->resume();
+  void* const handed_on = allocate();
+  void* const stays = allocate();
+  arena->pause();
+  ASSERT_TRUE(arena->serve({plan_of(8)}).ok());
+  EXPECT_NE(arena->owner_of(stays), &arena->allocator()) << "it may be in the way there";
+  EXPECT_EQ(port.count.held(), Bytes(10 * kBlock));
+  free(handed_on);
+  arena->shrink_former();
+  EXPECT_EQ(port.count.held(), Bytes(9 * kBlock));
+  free(stays);
+  arena->shrink_former();
+  EXPECT_EQ(port.count.held(), Bytes(8 * kBlock));
+}
+
 TEST_F(ServedArenaTest, StaysWhereTheDeviceCannotBeWaitedFor) {
   ASSERT_TRUE(arena->serve({plan_of(2)}).ok());
   arena->resume();

@@ -65,6 +65,25 @@ TEST_F(FurtherSchedulesTest, IterationsOfWhichNoTwoAreAlikeAreWorthNoSchedule) {
   EXPECT_GT(torch_.recordings, 1);
 }
 
+TEST_F(FurtherSchedulesTest, ForFewerBytesAllKindsGetOtherSchedules) {
+  until_followed();
+  for (int i = 0; i < 3; ++i) followed(), differing(), followed();
+  torch_.iteration.emplace(of_other_ops());
+  for (int i = 0; i < 6; ++i) followed();
+  ASSERT_EQ(budget_.kinds(), 2u);
+  ASSERT_EQ(budgets_.size(), 2u);
+  ASSERT_TRUE(budget_.tighten(Bytes(4096), kLimit));
+  followed();
+  EXPECT_FALSE(budget_.is_steady()) << "the other kind's is made";
+  for (int i = 0; i < 3; ++i) followed();
+  ASSERT_EQ(budgets_.size(), 4u);
+  EXPECT_LT(budgets_[2], budgets_[0]);
+  EXPECT_EQ(budgets_[3], budgets_[2]);
+  EXPECT_EQ(budget_.kinds(), 2u);
+  EXPECT_EQ(torch_.followed, 4);
+  EXPECT_TRUE(budget_.is_steady());
+}
+
 TEST_F(FurtherSchedulesTest, AKindWithoutAScheduleIsLeftToRescue) {
   until_followed();
   for (int i = 0; i < 3; ++i) followed(), differing(), followed();

@@ -248,15 +248,17 @@ TEST_F(ScheduleControllerTest, ForAnArenaThatDoesNotFitItIsMadeForSoMuchLessAFew
   EXPECT_TRUE(torch_.follows);
 }
 
-TEST_F(ScheduleControllerTest, WhoseLogIsNotKeptAnyMoreItBeginsAnew) {
+TEST_F(ScheduleControllerTest, AlsoWhenItHasBeenFollowedForLong) {
   until_followed();
   budget_.hold(true);
   for (int i = 0; i < 20; ++i) followed();
+  const std::uint64_t number = budget_.number();
   EXPECT_TRUE(budget_.tighten(Bytes(1), kLimit));
-  EXPECT_FALSE(torch_.follows);
-  until_followed();
+  followed();
   EXPECT_TRUE(torch_.follows);
-  EXPECT_EQ(torch_.recordings, 2);
+  EXPECT_EQ(torch_.recordings, 1);
+  EXPECT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budget_.number(), number) << "it evicts the same";
 }
 
 TEST_F(ScheduleControllerTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
+#include "session/ports/heap_margin.h"
 #include "tests/session/planned/planned_job.h"
 
 namespace stowage::session {
@@ -64,7 +68,7 @@ TEST_F(ArenaExchangeTest, ThereIsNoneWhileAPlanIsMade) {
   EXPECT_EQ(outstay(), Outcome::kNone);
 }
 
-TEST_F(ArenaExchangeTest, ThereIsNoneUnderABudget) {
+TEST_F(ArenaExchangeTest, UnderABudgetThereIsNoneOfMemoryThatIsCommittedInPages) {
   BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
                         std::chrono::milliseconds(0));
   ASSERT_TRUE(held.on());
@@ -77,6 +81,36 @@ TEST_F(ArenaExchangeTest, ThereIsNoneUnderABudget) {
   }
   EXPECT_GE(arena->allocator().counts().misses[static_cast<std::size_t>(allocator::Miss::kSlotInUse)],
             2 * OutstayedWatch::kPatience);
+}
+
+struct ArenaExchangeUnderABudget : testing::Test, PlannedJob {
+  /// A tensor stays in the first one's place under a budget of so many blocks.
+  Outcome outstay(std::uint64_t blocks) {
+    limit(blocks * kBlock);
+    exchange.emplace(port, *budget, *arena, plans, guard, room);
+    follow(plan_of(30));
+    static_cast<void>(request());
+    Outcome outcome = Outcome::kNone;
+    for (std::uint64_t i = 0; i < OutstayedWatch::kPatience && outcome == Outcome::kNone; ++i) {
+      arena->allocator().on_mark();
+      request_all(std::vector<std::uint64_t>(30, kBlock));
+      outcome = exchange->on_iteration(false, Bytes(0));
+    }
+    return outcome;
+  }
+  std::optional<ArenaExchange> exchange;
+};
+
+TEST_F(ArenaExchangeUnderABudget, ThePlanMovesWhereOnlyPagesOfTheTensorStay) {
+  ASSERT_EQ(outstay(33), Outcome::kExchanged);
+  exchange->resume();
+  EXPECT_EQ(port.count.held(), Bytes(31 * kBlock));
+}
+
+TEST_F(ArenaExchangeUnderABudget, ElseItTellsWhatIsMissing) {
+  ASSERT_EQ(outstay(30), Outcome::kTooLarge);
+  EXPECT_EQ(exchange->excess(), Bytes(kBlock) + heap_margin(Bytes(30 * kBlock)));
+  EXPECT_NE(hot.serving.load(), nullptr);
 }
 
 TEST_F(ArenaExchangeTest, WithoutMemoryForAnotherArenaItFails) {

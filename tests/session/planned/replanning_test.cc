@@ -38,14 +38,15 @@ struct ReplanningTest : testing::Test, PlannedJob {
   void begin(const Plan& first) {
     follow(first);
     replanning.begin(joint_of({first}));
-    replanning.restart(/*others_evict=*/false);
+    replanning.restart();
   }
   /// An iteration; true: other plans are in use from now on.
   bool iterate(const std::vector<std::uint64_t>& sizes, Replanning& of) {
     request_all(sizes);
     arena->allocator().on_mark();
     if (recording.is_on()) recording.recorder().on_mark(MarkSource::kOptimizer);
-    return of.on_iteration(arena->allocator().counts().last_iteration_misses != 0, arena->committed_bytes());
+    const std::uint64_t missed = arena->allocator().counts().last_iteration_misses;
+    return of.on_iteration({sizes.size(), missed, arena->committed_bytes(), evicts});
   }
   bool iterate(const std::vector<std::uint64_t>& sizes) { return iterate(sizes, replanning); }
   bool train(int times = 1) {
@@ -69,6 +70,7 @@ struct ReplanningTest : testing::Test, PlannedJob {
     return train(times);
   }
 
+  bool evicts = false;  ///< rescue does, on demand
   void* stays = nullptr;
   Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, room, facts};
 };
@@ -172,9 +174,10 @@ TEST_F(ReplanningTest, NoMoreKindsThanTheSettingsAllow) {
   EXPECT_FALSE(recording.is_on());
 }
 
-TEST_F(ReplanningTest, NoneWhereOtherIterationsEvict) {
+TEST_F(ReplanningTest, NoneOfIterationsThatEvictOnDemand) {
   begin(plan_of(3));
-  replanning.restart(/*others_evict=*/true);
+  train(3);
+  evicts = true;
   EXPECT_FALSE(evaluate(4));
   EXPECT_EQ(asked.times, 0);
 }
@@ -211,8 +214,9 @@ TEST_F(ReplanningTest, NorWherePagesOfUpstreamStayWhole) {
 }
 
 struct ReplanningUnderABudget : ReplanningTest {
-  ReplanningUnderABudget() {
+  explicit ReplanningUnderABudget(bool on_touch = false) {
     port.counted = true;
+    port.on_touch = on_touch;
     begin(plan_of(3));
   }
   BudgetController held{*Budget::parse("1GiB"),      &port.count, no_torch(), Device{}, Bytes(0),
@@ -244,6 +248,32 @@ TEST_F(ReplanningUnderABudget, PlansMoveOnlyWhereItHasRoomForThem) {
   ASSERT_TRUE(plans.make_anew({}));
   EXPECT_TRUE(iterate({kBlock, kBlock, kBlock}, under_budget));
   EXPECT_EQ(plans.in_use().height, higher.height);
+}
+
+struct ReplanningOnTouch : ReplanningUnderABudget {
+  ReplanningOnTouch() : ReplanningUnderABudget(true) {}
+};
+
+// What iterations hand on lies outside as long as a tensor is in its place, and in the new plans' arena then.
+TEST_F(ReplanningOnTouch, WhatWasDisplacedMakesRoomForThem) {
+  for (int i = 0; i < 3; ++i) iterate({kBlock, kBlock, kBlock}, under_budget);
+  JointPlan higher = joint_of({plan_above(3, 32)});
+  const Bytes needed = allocator::round_up_to(higher.height, port.arena_page());
+  ASSERT_GT(needed, arena->mapped());
+  port.count.set_limit(needed + port.count.upstream() + Bytes(kBlock));
+  port.count.take(Bytes(3 * kBlock));  // displaced
+  asked.made = higher;
+  ASSERT_TRUE(plans.make_anew({}));
+  EXPECT_FALSE(iterate({kBlock, kBlock, kBlock}, under_budget));
+  for (PlanEntry& entry : higher.plans.front().entries) entry.crosses = true;
+  asked.made = higher;
+  ASSERT_TRUE(plans.make_anew({}));
+  EXPECT_TRUE(iterate({kBlock, kBlock, kBlock}, under_budget));
+  EXPECT_TRUE(arena->settles());
+  EXPECT_LE(port.count.held(), port.count.limit());
+  EXPECT_FALSE(arena->count_whole());
+  port.count.give(Bytes(3 * kBlock));
+  EXPECT_TRUE(arena->count_whole());
 }
 
 TEST_F(ReplanningUnderABudget, OneMoreIsPutBesideThoseInUse) {

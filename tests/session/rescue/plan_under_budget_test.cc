@@ -168,6 +168,58 @@ TEST_F(PlanUnderBudgetTest, APlanForIterationsUnderAScheduleGoesWithIt) {
   EXPECT_FALSE(plan->is_scheduled());
 }
 
+TEST_F(PlanUnderBudgetTest, IterationsThatEvictOnDemandDoNotCountWhileTheArenaSettles) {
+  begin(kLimit);
+  follow_schedule();
+  plan->prepare();
+  port.count.take(Bytes(kBlock));
+  serve(8);
+  for (int i = 0; i < 6; ++i) {
+    mark(/*evicts=*/true);
+    EXPECT_FALSE(plan->settle(1).changes());
+  }
+  for (int i = 0; i < 2; ++i) {
+    mark();
+    EXPECT_FALSE(plan->settle(1).changes());
+  }
+  mark();
+  EXPECT_EQ(plan->settle(1).to, SessionState::kRescuing);
+}
+
+TEST_F(PlanUnderBudgetTest, ButIfAllDoTheArenaDoesNotFit) {
+  begin(kLimit);
+  follow_schedule();
+  plan->prepare();
+  port.count.take(Bytes(kBlock));
+  serve(8);
+  int marks = 0;
+  for (SessionVerdict verdict; !verdict.changes() && marks < 100; ++marks) {
+    mark(/*evicts=*/true);
+    verdict = plan->settle(1);
+  }
+  EXPECT_EQ(marks, 16 + 3);
+}
+
+TEST_F(PlanUnderBudgetTest, OnceItIsMadeForFewerBytesThePlanIsDropped) {
+  begin(2 * kLimit);
+  EXPECT_FALSE(plan->ask_for_less(Bytes(kBlock))) << "there is no schedule";
+  follow_schedule();
+  plan->prepare();
+  serve(1);
+  EXPECT_FALSE(plan->settle(1).changes());
+  ASSERT_TRUE(plan->ask_for_less(Bytes(1)));
+  SessionVerdict verdict = plan->settle(1);
+  EXPECT_FALSE(verdict.changes()) << "the plan serves until it is there";
+  const std::uint64_t number = budget->schedule().number();
+  for (int i = 0; i < 100 && budget->schedule().number() == number; ++i) mark();
+  ASSERT_NE(budget->schedule().number(), number);
+  verdict = plan->settle(1);
+  EXPECT_EQ(verdict.to, SessionState::kRescuing);
+  EXPECT_EQ(verdict.why, "");
+  EXPECT_EQ(allocate(), nullptr);
+  EXPECT_TRUE(budget->schedule().follows());
+}
+
 TEST_F(PlanUnderBudgetTest, AScheduleThatIsLeftInTheMiddleIsFollowedNoLonger) {
   begin(2 * kLimit);
   follow_schedule();
