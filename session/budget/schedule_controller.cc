@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/support/mix.h"
 #include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
@@ -13,7 +14,10 @@ namespace {
 
 constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is logged
 constexpr std::uint64_t kMostLogs = 3;
-constexpr std::uint64_t kMostAstray = 3;     // iterations in a row, then another one is logged
+// Iterations in a row that differ, then another one is logged: of a schedule that hardly any followed; and of
+// others, whose further kinds have got schedules of their own by then.
+constexpr std::uint64_t kMostAstrayAtFirst = 3;
+constexpr std::uint64_t kMostAstray = 12;
 constexpr std::uint64_t kMostTries = 4;      // for fewer bytes, from one log
 constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does not fit
 constexpr std::uint64_t kLongestPeriod = 8;  // marks
@@ -145,7 +149,8 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   is_kept_ = has_arena_ = proven_ = false;
   state_.change(State::kFollowing, why);
   followed_ = calm_ = astray_ = 0;
-  since_followed_ = last_distance_ = 0;
+  since_followed_ = last_distance_ = between_ = last_between_ = 0;
+  room_between_ = false;
   const RuntimeCounters counts = torch_.counters();
   rooms_before_ = counts.rooms;
   const std::lock_guard lock(mutex_);
@@ -158,11 +163,15 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   follow_before_ = torch_.follow_counters();
 }
 
-// A schedule that matches only every second (or third, …) mark covers part of an iteration.
+// A schedule that matches only every second (or third, …) mark covers part of an iteration, unless the others
+// need no room.
 bool ScheduleController::repeats_later() {
   const std::uint64_t distance = std::exchange(since_followed_, 0);
-  const bool again = distance == std::exchange(last_distance_, distance);
-  if (distance <= 1 || !again || period_ * distance > kLongestPeriod) return false;
+  const std::uint64_t between = std::exchange(between_, 0);
+  const bool alike = between == std::exchange(last_between_, between);
+  const bool again = distance == std::exchange(last_distance_, distance) && alike;
+  const bool needed_room = std::exchange(room_between_, false);
+  if (distance <= 1 || !again || !needed_room || period_ * distance > kLongestPeriod) return false;
   period_ *= distance;
   return true;
 }
@@ -176,16 +185,20 @@ bool ScheduleController::has_resynced() const {
 // Ignores rescue in the first iteration, which is due to earlier evictions.
 void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   ++since_followed_;
+  const bool is_calm = counts.rooms == at_mark_.rooms;
   if (has_left()) {
+    between_ = mix((between_ ^ torch_.follow_counters().ops_hash) + kGoldenGamma);
     if (on_trial_ && to_log_ > 0) return end_trial("the job's ops differ");
-    if (++astray_ < kMostAstray) return;
+    room_between_ = room_between_ || !is_calm;
+    const bool at_first = followed_ <= 1 && further_.count() == 0;
+    astray_ = is_calm && !at_first ? 0 : astray_ + 1;
+    if (astray_ < (at_first ? kMostAstrayAtFirst : kMostAstray)) return;
     period_ = 1;
     return try_again("the job's ops differ from iteration to iteration");
   }
   astray_ = 0;
   if (repeats_later()) return try_again("iterations do not repeat with this number of marks");
   if (++followed_ == 1) return;
-  const bool is_calm = counts.rooms == at_mark_.rooms;
   if (!is_calm && has_resynced()) return;  // room for ops that the schedule does not know
   calm_ = is_calm ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;

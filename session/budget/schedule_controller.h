@@ -83,7 +83,7 @@ class ScheduleController {
   [[nodiscard]] bool follows() const { return state_.load() == State::kFollowing; }
   /// What is followed is an earlier run's, and not checked yet.
   [[nodiscard]] bool is_on_trial() const { return on_trial_; }
-  /// The last iteration followed it to its end, and no other is being made.
+  /// The last iteration followed it to its end, or needed no room; and no other is being made.
   [[nodiscard]] bool is_steady() const;
   /// Of the schedule that is followed: another one has another number, unless it evicts and restores alike.
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -143,6 +143,9 @@ class ScheduleController {
   std::uint64_t marks_in_period_ = 0;  ///< since one began
   std::uint64_t since_followed_ = 0;   ///< marks since the schedule was followed to its end
   std::uint64_t last_distance_ = 0;    ///< marks between the two times before that
+  std::uint64_t between_ = 0;          ///< hash of the ops of the iterations that differed since then
+  bool room_between_ = false;          ///< rescue made room in one of them
+  std::uint64_t last_between_ = 0;     ///< and of those between the two times before that
   std::uint64_t followed_ = 0;         ///< iterations of the present schedule
   std::uint64_t calm_ = 0;             ///< of these, in a row without rescue
   bool proven_ = false;                ///< it was calm for long

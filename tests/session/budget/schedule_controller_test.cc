@@ -140,23 +140,49 @@ TEST_F(ScheduleControllerTest, AScheduleThatTheRuntimeRefusesIsLeftToRescue) {
 }
 
 TEST_F(ScheduleControllerTest, IterationsThatDifferInARowAreWrittenDownAnew) {
+  const auto differ = [this](int times) {
+    for (int i = 0; i < times; ++i) ++torch_.follow_counts.ops_hash, differing();
+  };
   until_followed();
-  differing();
-  differing();
   followed();
-  differing();
-  differing();
+  followed();
+  differ(11);
+  followed();
+  differ(11);
   EXPECT_TRUE(torch_.follows);
-  differing();
+  differ(1);
   EXPECT_FALSE(torch_.follows);
   EXPECT_FALSE(budget_.facts().followed);
   until_followed();
   EXPECT_TRUE(torch_.follows);
   EXPECT_EQ(budgets_.size(), 2u);
-  for (int i = 0; i < 40; ++i) differing();
-  EXPECT_EQ(budgets_.size(), 3u);
+  differ(80);
+  EXPECT_EQ(budgets_.size(), 3u) << "at first after three";
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "the job's ops differ from iteration to iteration");
+}
+
+TEST_F(ScheduleControllerTest, WhereHardlyAnyFollowsAnotherOneIsWrittenDownSoon) {
+  until_followed();
+  followed();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(torch_.follows);
+    differing();
+  }
+  EXPECT_FALSE(torch_.follows);
+}
+
+TEST_F(ScheduleControllerTest, ThoseThatNeedNoRoomMayDiffer) {
+  until_followed();
+  followed();
+  followed();
+  for (int i = 0; i < 40; ++i) {
+    ++torch_.follow_counts.left;
+    mark();
+  }
+  EXPECT_TRUE(torch_.follows);
+  followed();
+  EXPECT_TRUE(budget_.is_steady());
 }
 
 TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotFollowed) {
@@ -278,6 +304,17 @@ TEST_F(ScheduleControllerTest, AScheduleOfEverySecondMarkIsMadeAnewForTwoMarks) 
     EXPECT_EQ(budget_.is_steady(), i > 0);
     followed();
   }
+}
+
+TEST_F(ScheduleControllerTest, NotWhereOtherOpsComeInBetweenEachTime) {
+  until_followed();
+  for (int i = 0; i < 40; ++i) {
+    ++torch_.follow_counts.ops_hash;
+    differing();
+    followed();
+  }
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(torch_.recordings, 1);
 }
 
 TEST_F(ScheduleControllerTest, StoppedItFollowsNothingAndBeginsAnew) {
