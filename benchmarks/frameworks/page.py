@@ -18,16 +18,11 @@ PLANS = ("program", "kind", "bits", "state at the end", "clean / planned",
 MEMORY = ("program", *(f"{mode}, ever" for mode in ON_CUDA), "/ expandable", "state on the device", "clean / planned")
 AGAIN = ("program", "bits", "planned from the start", "state at the end", "requests", "off the plan", "improvised",
          "reserved, of the first run's")
-BUDGET = ("program", "in 70 %", "state, held of own peak")
 
 
 def state(report: dict) -> str:
     """How a process ended, in few words."""
-    text = report.get("state", "none") + (f": {report['reason']}" if report.get("reason") else "")
-    budget = report.get("budget") or {}
-    if budget.get("own_peak_bytes"):
-        text += f", {budget['peak_held_bytes'] / MIB:.1f} of {budget['own_peak_bytes'] / MIB:.1f} MiB"
-    return text
+    return report.get("state", "none") + (f": {report['reason']}" if report.get("reason") else "")
 
 
 def states(outcome: Outcome) -> str:
@@ -89,19 +84,12 @@ def again_line(name: str, measured: Measured) -> tuple[str, ...]:
             f"{ratio:.3f}" if ratio else NOTHING)
 
 
-def budget_line(name: str, measured: Measured) -> tuple[str, ...]:
-    outcome = measured.outcomes.get("budget")
-    if outcome and outcome.least_budget:
-        return name, NOTHING, f"out of memory: {outcome.least_budget} would be enough"
-    return name, bits(measured, "budget"), states(outcome) if outcome else NOTHING
-
-
 def tables(rows: dict[str, Measured]) -> dict[str, str]:
     """By what they show; without the rows that were not measured for them."""
     found = {}
     for about, head, line, modes in (
             ("plans", PLANS, plan_line, ("planned",)), ("memory", MEMORY, memory_line, ON_CUDA),
-            ("again", AGAIN, again_line, ("again",)), ("budget", BUDGET, budget_line, ("budget",))):
+            ("again", AGAIN, again_line, ("again",))):
         lines = [line(name, measured) for name, measured in rows.items() if set(modes) & set(measured.outcomes)]
         found[about] = table([head, *lines]) + "\n" if lines else ""
     return found
@@ -113,7 +101,7 @@ def text(origin: str, rows: dict[str, Measured]) -> str:
     outcomes = [outcome for measured in rows.values() for outcome in measured.outcomes.values()]
     said = sorted({line for outcome in outcomes for line in outcome.said})
     aborts = ", ".join(f"{mode} {sum(m.outcomes[mode].aborts for m in rows.values() if mode in m.outcomes)}"
-                       for mode in ("plain", "planned", "again", "budget"))
+                       for mode in ("plain", "planned", "again"))
     found = [name for name in PACKAGES if importlib.util.find_spec(name)]
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in found)
     return f"""# Programs of others
@@ -146,12 +134,6 @@ the last third of the iterations, and in the whole run.
 {shown['again']}
 On the CPU: the second of two runs that share a folder of kept plans, all requests from the first one on.
 *Reserved*: the most that arena and PyTorch held together after the switch, to that of the row's run without kept plans.
-
-## In 70 % of the job's own peak
-
-{shown['budget']}
-On the CPU, with `STOWAGE_BUDGET=70%` as well. A job ends out of memory where parameters, gradients and optimizer state,
-which cannot be recomputed, need more.
 
 ## The programs
 

@@ -20,11 +20,11 @@ STOWAGE = {"STOWAGE": "1", "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
 MODES = {
     "plain": {}, "planned": STOWAGE | {"STOWAGE_DEVICES": "cpu"},
     "again": STOWAGE | {"STOWAGE_DEVICES": "cpu"},
-    "budget": STOWAGE | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": "70%"},
     "native": {}, "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
     "stowage": STOWAGE | {"STOWAGE_DEVICES": "cuda"}}
 ON_CUDA = ("native", "expandable", "stowage")
-WITHOUT = dict.fromkeys(("plain", "planned", "again", "budget"), "plain") | dict.fromkeys(ON_CUDA, "native")
+WITHOUT = dict.fromkeys(ON_CUDA, "native")  # else plain
+BUDGET = "budget "  # and the budget: a mode
 LIMIT_S = 600
 # PyTorch's own end of a process group now and then: a thread of gloo is still there when the process exits.
 ABORT, TRIES = "terminate called without an active exception", 3
@@ -52,11 +52,18 @@ class Outcome:
         return found[1] if self.failed and found else None
 
 
+def settings_of(mode: str) -> dict[str, str]:
+    if mode.startswith(BUDGET):
+        return STOWAGE | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": mode.removeprefix(BUDGET)}
+    return MODES[mode]
+
+
 def environment(mode: str, folder: str) -> dict[str, str]:
     found = simulated_job.environment() if mode in ON_CUDA else without("STOWAGE", "PYTORCH_")
     found |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "JOB_FOLDER": folder,
               "PYTHONPATH": str(ROOT / "python"), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    return found | MODES[mode] | ({"STOWAGE_REPORT": f"{folder}/report.json"} if "STOWAGE" in MODES[mode] else {})
+    settings = settings_of(mode)
+    return found | settings | ({"STOWAGE_REPORT": f"{folder}/report.json"} if "STOWAGE" in settings else {})
 
 
 def cpu_of_children() -> float:
@@ -103,7 +110,7 @@ def try_once(name: str, mode: str, more: dict[str, str], looks: bool) -> Outcome
     row = ROWS[name]
     with tempfile.TemporaryDirectory() as folder:
         if row.before:
-            first = call(row.before, environment(WITHOUT[mode], folder))
+            first = call(row.before, environment(WITHOUT.get(mode, "plain"), folder))
             if first.status:
                 return first
         outcome = call(row.command, environment(mode, folder) | more | ({"LEFT_LOOKS": "1"} if looks else {}))

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import paired
-from benchmarks.frameworks import bars, figures, page, run
+from benchmarks.frameworks import bars, figures, frameworks_budget, page, run
 from benchmarks.frameworks.figures import Measured
 from benchmarks.frameworks.rows import DYNAMIC, FOLDER, ROWS, SOUND, STEADY, summary
 from benchmarks.frameworks.run import Outcome
@@ -127,11 +127,11 @@ def test_a_second_run_begins_planned_and_stays_so(kind, again, fault):
 
 def test_each_table_has_as_many_cells_in_each_line():
     rows = {NAMES[STEADY]: measured(), NAMES[DYNAMIC]: Measured({"plain": outcome(), "planned": outcome(status=1)}),
-            NAMES[SOUND]: Measured({"plain": outcome(), "native": outcome(status=1), "budget": outcome()})}
+            NAMES[SOUND]: Measured({"plain": outcome(), "native": outcome(status=1)})}
     rows[NAMES[STEADY]].outcomes["again"] = outcome(reports=[report(hits=900, misses=(1, 0, 0), planned_from_start=True)])
     tables = page.tables(rows)
     assert {about: len(text.splitlines()) - 2 for about, text in tables.items()} == {
-        "plans": 2, "memory": 2, "again": 1, "budget": 1}
+        "plans": 2, "memory": 2, "again": 1}
     assert "| yes | planned | 901 | 1 (0.11%) | 0 |" in tables["again"]
     for text in tables.values():
         assert len({line.count("|") for line in text.splitlines()}) == 1, text
@@ -140,16 +140,47 @@ def test_each_table_has_as_many_cells_in_each_line():
 
 
 def test_stowage_is_there_only_in_its_modes(tmp_path):
-    for mode in ("plain", "planned", "budget"):
+    for mode in ("plain", "planned", "budget 60%"):
         asked = {name for name in run.environment(mode, str(tmp_path)) if name.startswith("STOWAGE")}
         assert bool(asked - {"STOWAGE_PLAN_CACHE"}) == (mode != "plain")
 
 
 def test_a_job_that_needs_more_than_its_budget_misses_no_bar_and_the_page_says_what_it_needs():
     row, ended = measured(), outcome(status=1)
-    row.outcomes["budget"] = ended
-    assert bars.faults(NAMES[STEADY], row) == ["budget failed (1)"]
+    row.outcomes["budget 70%"] = ended
+    assert bars.faults(NAMES[STEADY], row) == ["budget 70% failed (1)"]
     ended.errors = ("torch.OutOfMemoryError: stowage: the budget of 70% (106775900 bytes) is used up: 197 KiB more do not "
                     "fit. Held: 130 MiB. A budget of 130 MiB would be enough here.")
     assert bars.faults(NAMES[STEADY], row) == []
-    assert page.budget_line("A", row) == ("A", "–", "out of memory: 130 MiB would be enough")
+    assert frameworks_budget.line("A", "70%", row)[:4] == ("A", "70%", "–", "out of memory: 130 MiB would be enough")
+
+
+SCHEDULE = {"kinds": 2, "followed": True, "reason": "", "iterations": 50, "resynced": 4, "left": 3, "recompute_ms": 5.0,
+            "ops_ms": 50.0}
+
+
+def under_budget(**more) -> Outcome:
+    budget = {"peak_held_bytes": 6 * MIB, "limit_bytes": 7 * MIB, "recompute_ms": 12.0, "ops_ms": 100.0,
+              "schedule": SCHEDULE}
+    done = outcome(looks=[report(planned=30, clean=30, hits=3000), report(planned=90, clean=88, hits=9000)],
+                   reports=[report(planned=90, clean=88, hits=9000, budget=budget | more)])
+    done.cpu_s = 3.0
+    return done
+
+
+def test_a_budget_s_line_has_all_of_its_cells():
+    row = Measured({"plain": outcome(), "budget 60%": under_budget()})
+    row.outcomes["plain"].cpu_s = 2.0
+    line = frameworks_budget.line("A", "60%", row)
+    assert line == ("A", "60%", "same", "planned", "6.0 of 7.0", "58 / 60 (97%)", "0.00%", "2", "50, 4, 3", "12.0%", "10.0%",
+                    "1.50")
+    assert len(line) == len(frameworks_budget.HEAD) and frameworks_budget.faults({"A": row}) == []
+    assert "None fails that." in frameworks_budget.text("Origin.", "", [])
+
+
+def test_a_byte_above_the_limit_is_a_fault():
+    row = Measured({"plain": outcome(), "budget 60%": under_budget(peak_held_bytes=8 * MIB)})
+    assert frameworks_budget.faults({"A": row}) == ["A: budget 60% is exceeded"]
+    row.outcomes["budget 60%"] = outcome(status=1)
+    assert frameworks_budget.faults({"A": row}) == ["A: budget 60% failed (1)"]
+    assert len(frameworks_budget.line("A", "60%", row)) == len(frameworks_budget.HEAD)
