@@ -54,6 +54,8 @@ struct ServeCounts {
   }
   /// Of all kinds.
   [[nodiscard]] std::uint64_t requests() const { return hits + planned_upstream + online + off_plan(); }
+  /// Also counts what the arena served that these plans had before.
+  void add_earlier(const ServeCounts& before);
 };
 
 /// A block of the arena that is in use.

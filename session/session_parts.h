@@ -78,7 +78,7 @@ struct SessionParts {
   PlanSwitch plan_switch{under_budget, worth, room, arena};
   ServedIterations iterations{port, arena, recording, guard};
   Replanning replanning{settings, port, budget, arena, plans, recording, learner, guard, room, facts};
-  ArenaExchange exchange{port, budget, arena, plans, guard, room};
+  ArenaExchange exchange{port, budget, arena, plans, guard, room, facts};
   PlannedPhase planned{settings, arena, under_budget, worth, iterations, replanning, exchange};
   NextRun next_run{settings, port, recording, plans, guard, arena, facts};
   OnlinePhase online{settings, port,  budget, arena,      recording, planning,

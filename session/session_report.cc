@@ -200,7 +200,9 @@ std::string Session::report_json() const {
   json["plans_height_bytes"] = facts.plans_height.value();
   json["plans_lower_bound_bytes"] = facts.plans_lower_bound.value();
   const allocator::PlannedAllocator* owner = state.hot.owner.load();
-  add_counts(json, owner == nullptr ? allocator::ServeCounts{} : owner->counts());
+  allocator::ServeCounts counts = owner == nullptr ? allocator::ServeCounts{} : owner->counts();
+  counts.add_earlier(facts.earlier);
+  add_counts(json, counts);
   json["upstream_allocated_bytes"] = use.allocated.value();
   json["upstream_reserved_bytes"] = use.reserved.value();
   if (facts.trace) add_op_times(json, *facts.trace);

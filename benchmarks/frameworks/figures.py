@@ -69,7 +69,9 @@ def late(looks: list[dict]) -> Counts:
     first, last = looks or ({}, {})
     before, after = counts(first), counts(last)
     anew = first.get("replans", 0) != last.get("replans", 0)
-    return after if anew or after.planned < before.planned or after.hits < before.hits else combined(after, before, -1)
+    since = combined(after, before, -1)
+    counted_anew = since.planned < since.clean or min(since.planned, since.hits, since.missed) < 0
+    return after if anew or counted_anew else since
 
 
 def clean_share(outcome: Outcome) -> float:

@@ -4,8 +4,8 @@
     python benchmarks/frameworks/frameworks_budget.py --programs DDP --budgets 60%,50%
     python benchmarks/frameworks/frameworks_budget.py --write                # docs/results/frameworks_budget.md
 
-Each runs once without Stowage and once under each budget, one at a time. Exits with 1 where bits differ, a limit is exceeded,
-or a job ends otherwise than with an error that names a budget that would be enough.
+Each runs once without Stowage and once under each budget, one at a time. Exits with 1 where bits differ, a limit is
+exceeded, or a job ends otherwise than with an error that names a budget that would be enough.
 """
 
 import pathlib
@@ -67,8 +67,8 @@ def text(origin: str, shown: str, found: list[str]) -> str:
 {origin}
 
 The programs of [frameworks.md](frameworks.md) on the CPU, each in a share of its own peak. Asked of each: bits as without
-Stowage, and no byte above the limit. A job ends out of memory where parameters, gradients and optimizer state, which cannot be
-recomputed, need more. {'None fails that.' if not found else f'These fail it: {"; ".join(found)}.'}
+Stowage, and no byte above the limit. A job ends out of memory where parameters, gradients and optimizer state, which
+cannot be recomputed, need more. {'None fails that.' if not found else f'These fail it: {"; ".join(found)}.'}
 
 {shown}
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint64_t kEvictingMarks = 2;  // then an iteration is logged
 constexpr std::uint64_t kMostLogs = 3;
+constexpr std::uint64_t kRoomsResynced = 4;
 // Iterations in a row that differ, then another one is logged: of a schedule that hardly any followed; and of
 // others, whose further kinds have got schedules of their own by then.
 constexpr std::uint64_t kMostAstrayAtFirst = 3;
@@ -148,7 +149,7 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   present_ = schedule;
   is_kept_ = has_arena_ = proven_ = false;
   state_.change(State::kFollowing, why);
-  followed_ = calm_ = astray_ = 0;
+  followed_ = calm_ = astray_ = rooms_resynced_ = 0;
   since_followed_ = last_distance_ = between_ = last_between_ = 0;
   room_between_ = false;
   const RuntimeCounters counts = torch_.counters();
@@ -199,7 +200,11 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   astray_ = 0;
   if (repeats_later()) return try_again("iterations do not repeat with this number of marks");
   if (++followed_ == 1) return;
-  if (!is_calm && has_resynced()) return;  // room for ops that the schedule does not know
+  // Room for ops that the schedule does not know: worth one for fewer bytes only if it happens often.
+  if (!is_calm && has_resynced()) {
+    if (++rooms_resynced_ % kRoomsResynced != 0) return;
+    proven_ = false;
+  }
   calm_ = is_calm ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;
   keep_schedule(tries_ >= kMostTries);

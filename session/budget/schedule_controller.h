@@ -147,6 +147,7 @@ class ScheduleController {
   bool room_between_ = false;          ///< rescue made room in one of them
   std::uint64_t last_between_ = 0;     ///< and of those between the two times before that
   std::uint64_t followed_ = 0;         ///< iterations of the present schedule
+  std::uint64_t rooms_resynced_ = 0;   ///< of these, that went on behind other ops and needed room
   std::uint64_t calm_ = 0;             ///< of these, in a row without rescue
   bool proven_ = false;                ///< it was calm for long
   std::uint64_t fits_ = 0;             ///< schedules made again so that the arena fits

@@ -129,14 +129,21 @@ void SessionFacts::clear_plans() {
   facts_.plans_height = facts_.plans_lower_bound = Bytes(0);
 }
 
+void SessionFacts::note_move(const allocator::ServeCounts& served) {
+  const std::lock_guard lock(mutex_);
+  facts_.earlier.add_earlier(served);
+}
+
 void SessionFacts::forget_plans() {
   const std::lock_guard lock(mutex_);
   clear_plans();
+  facts_.earlier = {};
 }
 
 std::uint64_t SessionFacts::count_replan() {
   const std::lock_guard lock(mutex_);
   clear_plans();
+  facts_.earlier = {};
   return ++facts_.replans;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "allocator/planned_allocator.h"
 #include "core/plan.h"
 #include "core/trace.h"
 #include "session/ports/device_port.h"
@@ -31,6 +32,7 @@ struct Facts {
   std::vector<std::size_t> plan_entries;  ///< how many each has
   Bytes plans_height{0};                  ///< of all of them in one arena, and what none can be below
   Bytes plans_lower_bound{0};
+  allocator::ServeCounts earlier;      ///< of arenas that the plans in use have moved out of
   std::shared_ptr<const Trace> trace;  ///< what the first plan in use was made from
   struct Since {
     const char* name;           ///< of a state; lives as long as the process
@@ -64,6 +66,8 @@ class SessionFacts {
   [[nodiscard]] std::shared_ptr<const Trace> trace() const;
   /// The arena serves from now on, by plans or without.
   void note_switch();
+  /// The plans in use move to another arena; `served`: counts of the one that they leave.
+  void note_move(const allocator::ServeCounts& served);
   /// These plans are in use from now on, and no others.
   void use_plans(const JointPlan& plans);
   void forget_plans();

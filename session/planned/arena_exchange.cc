@@ -64,7 +64,9 @@ bool ArenaExchange::may_exchange() const {
 ArenaExchange::Outcome ArenaExchange::exchange() {
   const std::vector<Plan> active = plans_.in_use().plans;
   arena_.pause();
+  const allocator::ServeCounts served = arena_.allocator().counts();
   is_another_ = arena_.shut_out() && port_.may_wait() && arena_.part_with();
+  if (is_another_) facts_.note_move(served);
   if (!is_another_ && !arena_.allocator().replace_plans(active)) return Outcome::kFailed;
   if (is_another_ && !arena_.map_for(active)) return Outcome::kFailed;
   room_.release_upstream();  // what it served instead of the arena

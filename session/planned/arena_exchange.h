@@ -12,6 +12,7 @@
 #include "core/plan.h"
 #include "session/arena/served_arena.h"
 #include "session/budget/budget_controller.h"
+#include "session/facts/session_facts.h"
 #include "session/planned/outstayed_watch.h"
 #include "session/plans/plan_book.h"
 #include "session/ports/device_port.h"
@@ -24,8 +25,14 @@ class ArenaExchange {
  public:
   /// All must outlive it.
   ArenaExchange(DevicePort& port, const BudgetController& budget, ServedArena& arena, const PlanBook& plans,
-                ReservedGuard& guard, DeviceRoom& room)
-      : port_(port), budget_(budget), arena_(arena), plans_(plans), guard_(guard), room_(room) {}
+                ReservedGuard& guard, DeviceRoom& room, SessionFacts& facts)
+      : port_(port),
+        budget_(budget),
+        arena_(arena),
+        plans_(plans),
+        guard_(guard),
+        room_(room),
+        facts_(facts) {}
 
   /// A first plan is in use.
   void begin() { reserved_clean_ = Bytes(0); }
@@ -62,6 +69,7 @@ class ArenaExchange {
   const PlanBook& plans_;
   ReservedGuard& guard_;
   DeviceRoom& room_;
+  SessionFacts& facts_;
   OutstayedWatch outstayed_;
   std::uint64_t misses_ = 0;  ///< when the last iteration ended
   bool due_ = false;

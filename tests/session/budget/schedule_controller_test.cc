@@ -100,6 +100,16 @@ TEST_F(ScheduleControllerTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLess
   EXPECT_TRUE(torch_.follows);
 }
 
+TEST_F(ScheduleControllerTest, RoomForAFewOtherOpsMattersOnlyIfItIsNeededOften) {
+  until_followed();
+  followed();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(budgets_.size(), i < 4 ? 1u : 2u) << i;
+    ++torch_.follow_counts.resynced;
+    followed(true);
+  }
+}
+
 TEST_F(ScheduleControllerTest, WhereLessCannotBePlannedThePresentScheduleGoesOn) {
   least_ = kLimit - Bytes(20000);
   until_followed();

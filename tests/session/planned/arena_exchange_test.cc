@@ -33,7 +33,7 @@ struct ArenaExchangeTest : testing::Test, PlannedJob {
   }
 
   void* stays = nullptr;
-  ArenaExchange exchange{port, *budget, *arena, plans, guard, room};
+  ArenaExchange exchange{port, *budget, *arena, plans, guard, room, facts};
 };
 
 TEST_F(ArenaExchangeTest, ThePlanMovesAndTheTensorStays) {
@@ -45,6 +45,7 @@ TEST_F(ArenaExchangeTest, ThePlanMovesAndTheTensorStays) {
   exchange.resume();
   EXPECT_EQ(arena->owner_of(stays), old);
   EXPECT_NE(&arena->allocator(), old);
+  EXPECT_EQ(facts.all().earlier.iterations, 20u + 1 + OutstayedWatch::kPatience);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(iterate(), Outcome::kNone);
   EXPECT_EQ(arena->allocator().counts().last_iteration_misses, 0u);
 }
@@ -72,7 +73,7 @@ TEST_F(ArenaExchangeTest, UnderABudgetThereIsNoneOfMemoryThatIsCommittedInPages)
   BudgetController held(*Budget::parse("1GiB"), &port.count, no_torch(), Device{}, Bytes(0),
                         std::chrono::milliseconds(0));
   ASSERT_TRUE(held.on());
-  ArenaExchange under_budget(port, held, *arena, plans, guard, room);
+  ArenaExchange under_budget(port, held, *arena, plans, guard, room, facts);
   request();
   for (std::uint64_t i = 0; i < 4 * OutstayedWatch::kPatience; ++i) {
     arena->allocator().on_mark();
@@ -87,7 +88,7 @@ struct ArenaExchangeUnderABudget : testing::Test, PlannedJob {
   /// A tensor stays in the first one's place under a budget of so many blocks.
   Outcome outstay(std::uint64_t blocks) {
     limit(blocks * kBlock);
-    exchange.emplace(port, *budget, *arena, plans, guard, room);
+    exchange.emplace(port, *budget, *arena, plans, guard, room, facts);
     follow(plan_of(30));
     static_cast<void>(request());
     Outcome outcome = Outcome::kNone;

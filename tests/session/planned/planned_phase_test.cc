@@ -32,7 +32,7 @@ struct PlannedPhaseTest : testing::Test, PlannedJob {
   PlanWorth worth{*arena, plans, guard, room};
   ServedIterations iterations{port, *arena, recording, guard};
   Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, room, facts};
-  ArenaExchange exchange{port, *budget, *arena, plans, guard, room};
+  ArenaExchange exchange{port, *budget, *arena, plans, guard, room, facts};
   PlannedPhase phase{settings, *arena, under_budget, worth, iterations, replanning, exchange};
 };
 
