@@ -4,7 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/support/mix.h"
 #include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
@@ -19,10 +18,9 @@ constexpr std::uint64_t kRoomsResynced = 4;
 // others, whose further kinds have got schedules of their own by then.
 constexpr std::uint64_t kMostAstrayAtFirst = 3;
 constexpr std::uint64_t kMostAstray = 12;
-constexpr std::uint64_t kMostTries = 4;      // for fewer bytes, from one log
-constexpr std::uint64_t kMostFits = 3;       // the same, since the arena does not fit
-constexpr std::uint64_t kLongestPeriod = 8;  // marks
-constexpr std::uint64_t kCalmMarks = 8;      // then a schedule is proven
+constexpr std::uint64_t kMostTries = 4;  // for fewer bytes, from one log
+constexpr std::uint64_t kMostFits = 3;   // the same, since the arena does not fit
+constexpr std::uint64_t kCalmMarks = 8;  // then a schedule is proven
 constexpr std::uint64_t kTighterShare = 32;
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
 
@@ -31,8 +29,7 @@ Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.val
 }  // namespace
 
 void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool limited) {
-  if (++marks_in_period_ < period_) return;
-  marks_in_period_ = 0;
+  if (!period_.ends_iteration()) return;
   const RuntimeCounters counts = torch_.counters();
   if (state_.load() == State::kWatching) {
     if (!limited || !try_kept(number)) watch(counts);
@@ -150,8 +147,7 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   is_kept_ = has_arena_ = proven_ = false;
   state_.change(State::kFollowing, why);
   followed_ = calm_ = astray_ = rooms_resynced_ = 0;
-  since_followed_ = last_distance_ = between_ = last_between_ = 0;
-  room_between_ = false;
+  period_.begin();
   const RuntimeCounters counts = torch_.counters();
   rooms_before_ = counts.rooms;
   const std::lock_guard lock(mutex_);
@@ -164,19 +160,6 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   follow_before_ = torch_.follow_counters();
 }
 
-// A schedule that matches only every second (or third, …) mark covers part of an iteration, unless the others
-// need no room.
-bool ScheduleController::repeats_later() {
-  const std::uint64_t distance = std::exchange(since_followed_, 0);
-  const std::uint64_t between = std::exchange(between_, 0);
-  const bool alike = between == std::exchange(last_between_, between);
-  const bool again = distance == std::exchange(last_distance_, distance) && alike;
-  const bool needed_room = std::exchange(room_between_, false);
-  if (distance <= 1 || !again || !needed_room || period_ * distance > kLongestPeriod) return false;
-  period_ *= distance;
-  return true;
-}
-
 bool ScheduleController::has_left() const { return torch_.follow_counters().left != follow_at_mark_.left; }
 
 bool ScheduleController::has_resynced() const {
@@ -185,20 +168,18 @@ bool ScheduleController::has_resynced() const {
 
 // Ignores rescue in the first iteration, which is due to earlier evictions.
 void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
-  ++since_followed_;
   const bool is_calm = counts.rooms == at_mark_.rooms;
   if (has_left()) {
-    between_ = mix((between_ ^ torch_.follow_counters().ops_hash) + kGoldenGamma);
+    period_.note_other(torch_.follow_counters().ops_hash, !is_calm);
     if (on_trial_ && to_log_ > 0) return end_trial("the job's ops differ");
-    room_between_ = room_between_ || !is_calm;
     const bool at_first = followed_ <= 1 && further_.count() == 0;
     astray_ = is_calm && !at_first ? 0 : astray_ + 1;
     if (astray_ < (at_first ? kMostAstrayAtFirst : kMostAstray)) return;
-    period_ = 1;
+    period_.set_marks(1);
     return try_again("the job's ops differ from iteration to iteration");
   }
   astray_ = 0;
-  if (repeats_later()) return try_again("iterations do not repeat with this number of marks");
+  if (period_.note_followed()) return try_again("iterations do not repeat with this number of marks");
   if (++followed_ == 1) return;
   // Room for ops that the schedule does not know: worth one for fewer bytes only if it happens often.
   if (!is_calm && has_resynced()) {

@@ -28,6 +28,7 @@
 #include "core/timed_ops.h"
 #include "planner/schedule/background.h"
 #include "session/budget/further_schedules.h"
+#include "session/budget/mark_period.h"
 #include "session/budget/rescue_cost.h"
 #include "session/plans/kept_schedules.h"
 #include "session/ports/torch_port.h"
@@ -107,7 +108,6 @@ class ScheduleController {
   void end_trial(const std::string& why);
   [[nodiscard]] bool leaves_trial(const Schedule& made);
   void keep_schedule(bool is_last);
-  [[nodiscard]] bool repeats_later();
   void take_log(Bytes limit);
   void ask(Bytes budget);
   void take_schedule(std::uint64_t number);
@@ -135,23 +135,17 @@ class ScheduleController {
   bool has_arena_ = false;  ///< under the present schedule
   StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};
   std::uint64_t evicting_marks_ = 0;
-  std::uint64_t logs_ = 0;             ///< requested
-  std::uint64_t to_log_ = 0;           ///< iterations until the one that was requested is there
-  std::uint64_t tries_ = 0;            ///< schedules made again from this log
-  std::uint64_t astray_ = 0;           ///< iterations in a row that differed
-  std::uint64_t period_ = 1;           ///< marks per iteration: two optimizers make two
-  std::uint64_t marks_in_period_ = 0;  ///< since one began
-  std::uint64_t since_followed_ = 0;   ///< marks since the schedule was followed to its end
-  std::uint64_t last_distance_ = 0;    ///< marks between the two times before that
-  std::uint64_t between_ = 0;          ///< hash of the ops of the iterations that differed since then
-  bool room_between_ = false;          ///< rescue made room in one of them
-  std::uint64_t last_between_ = 0;     ///< and of those between the two times before that
-  std::uint64_t followed_ = 0;         ///< iterations of the present schedule
-  std::uint64_t rooms_resynced_ = 0;   ///< of these, that went on behind other ops and needed room
-  std::uint64_t calm_ = 0;             ///< of these, in a row without rescue
-  bool proven_ = false;                ///< it was calm for long
-  std::uint64_t fits_ = 0;             ///< schedules made again so that the arena fits
-  Schedule present_;                   ///< the followed one
+  std::uint64_t logs_ = 0;    ///< requested
+  std::uint64_t to_log_ = 0;  ///< iterations until the one that was requested is there
+  std::uint64_t tries_ = 0;   ///< schedules made again from this log
+  std::uint64_t astray_ = 0;  ///< iterations in a row that differed
+  MarkPeriod period_;
+  std::uint64_t followed_ = 0;        ///< iterations of the present schedule
+  std::uint64_t rooms_resynced_ = 0;  ///< of these, that went on behind other ops and needed room
+  std::uint64_t calm_ = 0;            ///< of these, in a row without rescue
+  bool proven_ = false;               ///< it was calm for long
+  std::uint64_t fits_ = 0;            ///< schedules made again so that the arena fits
+  Schedule present_;                  ///< the followed one
   std::uint64_t number_ = 0;
   bool is_kept_ = false;  ///< it is kept for the next run
   std::optional<KeptSchedule> last_run_;

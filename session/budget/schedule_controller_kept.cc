@@ -26,7 +26,7 @@ bool ScheduleController::try_kept(std::uint64_t number) {
     trials_ = kMostTrials;
     return false;
   }
-  period_ = last_run_->marks;
+  period_.set_marks(last_run_->marks);
   to_log_ = torch_.record_next(port_);
   on_trial_ = asked_now_ = true;
   begin_following(schedule, number, "an earlier run kept one");
@@ -36,7 +36,7 @@ bool ScheduleController::try_kept(std::uint64_t number) {
 
 void ScheduleController::end_trial(const std::string& why) {
   stop();
-  period_ = 1;
+  period_.set_marks(1);
   note(1, "budget: the schedule of an earlier run is not followed: " + why);
   if (trials_ >= kMostTrials) kept_->refuse_last_run();
 }
@@ -53,7 +53,7 @@ bool ScheduleController::leaves_trial(const Schedule& made) {
 void ScheduleController::keep_schedule(bool is_last) {
   if (kept_ == nullptr || on_trial_ || is_kept_ || (calm_ == 0 && !is_last)) return;
   is_kept_ = true;
-  kept_->keep(present_, static_cast<std::uint32_t>(period_));
+  kept_->keep(present_, static_cast<std::uint32_t>(period_.marks()));
 }
 
 }  // namespace stowage::session
