@@ -68,13 +68,15 @@ def text(origin: str, shown: str, found: list[str]) -> str:
 
 The programs of [frameworks.md](frameworks.md) on the CPU, each in a share of its own peak. Asked of each: bits as without
 Stowage, and no byte above the limit. A job ends out of memory where parameters, gradients and optimizer state, which
-cannot be recomputed, need more; `generate` has no iterations, so its peak is never known. {'None fails that.' if not found else f'These fail it: {"; ".join(found)}.'}
+cannot be recomputed, need more; `generate` has no iterations, so its peak is never known.
+{'None fails that.' if not found else f'These fail it: {"; ".join(found)}.'}
 
 {shown}
 
 *Clean / planned*: iterations that follow a plan in the last two thirds of the run, and those without a miss. *Off the plan*:
-misses of all requests since the switch to the present plans. *Schedules*: kinds of iterations that have one. *Followed, resynced,
-left*: iterations followed to their end, those that went on behind a few ops that differed, and those that differed in more.
+misses of all requests since the switch to the present plans. *Schedules*: kinds of iterations that have one. *Followed,
+resynced, left*: iterations followed to their end, those that went on behind a few ops that differed, and those that differed
+in more.
 *Recomputed*: time in ops run again, to that in the job's own, in the whole run. *Predicted*: what the first kind's schedule
 recomputes, of the time of its iteration's ops. *CPU time*: to that without Stowage, of one run each, start included.
 """

@@ -1,5 +1,7 @@
 #include "session/rescue/eviction_watch.h"
 
+#include <utility>
+
 namespace stowage::session {
 namespace {
 
@@ -15,12 +17,14 @@ std::optional<SessionVerdict> EvictionWatch::on_mark(MarkSource source, SessionS
     port_.even_out(evicted_, now == SessionState::kPlanned);
   }
   const bool recorded = now == SessionState::kRecording;
+  const bool follows = budget_.schedule().follows();
+  const bool left = std::exchange(follows_, follows) && !follows;
   if (now == SessionState::kRescuing || (evicted_ && recorded)) recording_.note_before(facts_);
-  if (!evicted_ || !recorded) return std::nullopt;
+  if (!recorded || (!evicted_ && !left)) return std::nullopt;
   arena_.give_back();
   recording_.stop_ops();
   recording_.forget();
-  if (++evicting_marks_ < kEvictingMarks) return SessionVerdict{};
+  if (!evicted_ || ++evicting_marks_ < kEvictingMarks) return SessionVerdict{};
   return SessionVerdict{SessionState::kRescuing, {}};
 }
 

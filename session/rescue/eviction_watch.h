@@ -27,8 +27,9 @@ class EvictionWatch {
                 SessionFacts& facts)
       : budget_(budget), port_(port), arena_(arena), recording_(recording), facts_(facts) {}
 
-  /// An iteration ended in state `now`; tells the budget. A verdict if it evicted while recording: the
-  /// recording is discarded and the mark is done; kRescuing after a few of them.
+  /// An iteration ended in state `now`; tells the budget. A verdict if it evicted while recording, or the
+  /// schedule is followed no longer: the recording, of iterations that do not come again, is discarded and
+  /// the mark is done; kRescuing after a few that evicted.
   std::optional<SessionVerdict> on_mark(MarkSource source, SessionState now);
   /// After on_mark() while rescuing; kRecording: iterations no longer evict beyond a schedule.
   SessionVerdict rescued_mark();
@@ -43,6 +44,7 @@ class EvictionWatch {
   ServedArena& arena_;
   Recording& recording_;
   SessionFacts& facts_;
+  bool follows_ = false;              ///< a schedule, after the last mark
   bool evicted_ = false;              ///< in the last iteration, beyond what a schedule says
   std::uint64_t evicting_marks_ = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks_ = 0;      ///< iterations without, in a row, while rescuing

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/planner/schedule_logs.h"
 #include "tests/session/recording/recorded_iterations.h"
 #include "tests/session/rescue/budget_on_host.h"
 
@@ -45,6 +46,24 @@ TEST_F(EvictionWatchTest, OthersAreForgottenAndTheThirdEndsRecording) {
   ASSERT_TRUE(third);
   EXPECT_EQ(third->to, SessionState::kRescuing);
   EXPECT_EQ(third->why, "") << "until iterations are calm";
+}
+
+// They are not planned: without the schedule they do not come again.
+TEST_F(EvictionWatchTest, IterationsUnderAScheduleAreForgottenOnceItIsNotFollowedAnyMore) {
+  torch.iteration.emplace(planner::schedule::chain(10, 4));
+  for (int i = 0; i < 10 && !budget->schedule().follows(); ++i) mark(SessionState::kRescuing, true);
+  ASSERT_TRUE(budget->schedule().follows());
+  watch->restart();
+  job.iterate({1000, 2000});
+  EXPECT_FALSE(mark(SessionState::kRecording, false));
+  EXPECT_EQ(job.recording.marks(), 1u);
+  budget->schedule().stop();
+  for (int i = 0; i < 2; ++i) {
+    const std::optional<SessionVerdict> verdict = mark(SessionState::kRecording, false);
+    EXPECT_EQ(verdict.has_value(), i == 0);
+    EXPECT_EQ(job.recording.marks(), 0u);
+  }
+  EXPECT_FALSE(watch->saw_evictions());
 }
 
 TEST_F(EvictionWatchTest, WhereNothingIsRecordedEvictionsChangeNothing) {
