@@ -83,7 +83,7 @@ recomputes, of the time of its iteration's ops. *CPU time*: to that without Stow
 
 
 def main() -> int:
-    parser = PAGE.parser(__doc__, quick="one program in 70 %")
+    parser = PAGE.parser(__doc__, quick="one program under one budget")
     parser.add_argument("--programs", default=",".join(PROGRAMS), help="names, with commas")
     parser.add_argument("--budgets", default=",".join(BUDGETS), help="as STOWAGE_BUDGET, with commas")
     options = PAGE.parse(parser, "programs", "budgets")
