@@ -85,7 +85,7 @@ bool Follower::come_back(std::uint64_t shape) {
       before.empty() ? std::nullopt : detour_.pass(shape, made_.size(), schedule.shape_hashes, next_op_);
   if (!way && (before.empty() || detour_.is_lost())) lose();
   if (!way) return false;
-  const std::size_t kept = std::min<std::size_t>(made_.size(), before[next_op_]);
+  const std::size_t kept = std::min<std::size_t>(way->made, before[next_op_]);
   const std::size_t missing = before[way->op + 1 - Detour::kAlike] - kept;
   made_.erase(made_.begin() + static_cast<std::ptrdiff_t>(kept),
               made_.begin() + static_cast<std::ptrdiff_t>(way->made));

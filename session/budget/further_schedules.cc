@@ -86,6 +86,8 @@ void FurtherSchedules::take_log(Bytes budget) {
 }
 
 void FurtherSchedules::remake(Bytes budget) {
+  const bool makes_another = scheduler_.busy() && remade_ == logs_.size();
+  if (makes_another) known_.erase(hash_of_ops(log_->shape_hashes));  // it is learned again
   scheduler_.cancel();
   end_search();
   remake_budget_ = budget;
