@@ -1,6 +1,7 @@
 """Following a schedule: what the scheduler foresees happens, op for op and byte for byte, in every iteration."""
 
 import gc
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -76,28 +77,43 @@ def schedule(base: int, log: dict[str, int], share: float) -> tuple[int, dict[st
 CASES = [(name, 0.6) for name in jobs.JOBS] + [(name, share) for name in LARGE for share in (0.75, 0.5, 0.33)]
 
 
-@pytest.mark.parametrize(("name", "share"), CASES)
-def test_what_is_planned_happens(name, share):
-    wanted = plain(name)
+@dataclass
+class Followed:
+    budget: int
+    made: dict[str, int]  # of the schedule
+    done: list[dict[str, int]]  # what each iteration did
+    peak: int
+    counts: dict[str, int]  # what became of iterations
+
+
+def follow(name: str, share: float, last: int = ITERATIONS) -> Followed:
+    """The job under one schedule from its third iteration on, at this share of what an iteration adds; with equal bits."""
+    wanted = plain(name, last)
     gc.collect()
     trainer = fresh(name)
     base = library.ledger_held()
     before = planned_probe.counts()
     with probe.installed(smallest=1):
-        log = record(trainer)
-        budget, made = schedule(base, log, share)
+        budget, made = schedule(base, record(trainer), share)
         planned_probe.follow()
         probe.library.probe_end_iteration()
         library.ledger_limit(budget)
         library.ledger_peak(1)
         done = []
-        for i in range(RECORDED + 1, ITERATIONS):
+        for i in range(RECORDED + 1, last):
             done.append(step(trainer, i))
             probe.library.probe_end_iteration()
         peak = library.ledger_peak(0)
         library.ledger_limit(0)
         counts = {key: value - before[key] for key, value in planned_probe.counts().items()}
     assert differences(wanted, trainer.digests()) == []
+    return Followed(budget, made, done, peak, counts)
+
+
+@pytest.mark.parametrize(("name", "share"), CASES)
+def test_what_is_planned_happens(name, share):
+    followed = follow(name, share)
+    budget, made, done, peak, counts = vars(followed).values()
     assert peak <= made["peak"] <= budget, "the limit is held, by what the model foresees"
     assert counts["iterations"] == len(done) and counts["left"] == 0 and counts["refused"] == 0
     assert all(one == done[0] for one in done), "the same in every iteration"

@@ -1,24 +1,16 @@
 """Iterations that differ from the schedule's in a few ops follow it all the same: behind these, and with the same bits."""
 
-import gc
-
 import pytest
 import torch
 
-from tests.recompute import jobs, planned_probe, probe
-from tests.recompute.planned_probe import library
+from tests.recompute import jobs, planned_test
 from tests.recompute.planned_test import (  # noqa: F401 (fixtures among them)
     LARGE,
     RECORDED,
+    Followed,
     deterministic,
-    differences,
     exact_allocator,
-    fresh,
     nothing_followed,
-    plain,
-    record,
-    schedule,
-    step,
 )
 
 LAST = 20
@@ -74,41 +66,23 @@ def followed_by_more_now_and_then() -> jobs.Trainer:
     return trainer
 
 
-def follow(name: str) -> tuple[dict[str, int], list[dict[str, int]], dict[str, int]]:
-    """Follows one schedule, at 70 % of what an iteration adds: its facts, what each iteration did, the counts."""
-    wanted = plain(name, LAST)
-    gc.collect()
-    trainer = fresh(name)
-    base = library.ledger_held()
-    before = planned_probe.counts()
-    with probe.installed(smallest=1):
-        budget, made = schedule(base, record(trainer), 0.7)
-        planned_probe.follow()
-        probe.library.probe_end_iteration()
-        library.ledger_limit(budget)
-        library.ledger_peak(1)
-        done = []
-        for i in range(RECORDED + 1, LAST):
-            done.append(step(trainer, i))
-            probe.library.probe_end_iteration()
-        peak = library.ledger_peak(0)
-        library.ledger_limit(0)
-        counts = {key: value - before[key] for key, value in planned_probe.counts().items()}
-    assert differences(wanted, trainer.digests()) == []
-    assert peak <= budget
-    return made, done, counts
+def follow(name: str) -> Followed:
+    followed = planned_test.follow(name, 0.7, LAST)
+    assert followed.peak <= followed.budget
+    return followed
 
 
 @pytest.mark.parametrize("kind", ("augmented", "watched", "clipped", "late", "told"))
 def test_a_few_ops_that_differ_are_passed_over(kind, monkeypatch):
     monkeypatch.setitem(LARGE, kind, lambda: job(kind))
-    made, done, counts = follow(kind)
-    assert counts["iterations"] == len(done) and counts["left"] == 0
-    assert 0 < counts["resynced"] <= len(done)
-    assert all(made["replays"] <= one["replays"] <= made["replays"] + 2 for one in done), "also behind what differs"
+    followed = follow(kind)
+    planned = followed.made["replays"]
+    assert followed.counts["iterations"] == len(followed.done) and followed.counts["left"] == 0
+    assert 0 < followed.counts["resynced"] <= len(followed.done)
+    assert all(planned <= one["replays"] <= planned + 2 for one in followed.done), "also behind what differs"
 
 
 def test_an_iteration_of_another_kind_is_left(monkeypatch):
     monkeypatch.setitem(LARGE, "other", followed_by_more_now_and_then)
-    _, _, counts = follow("other")
+    counts = follow("other").counts
     assert counts["left"] == sum(i % 4 == 3 for i in range(RECORDED + 1, LAST)) and counts["resynced"] == 0
