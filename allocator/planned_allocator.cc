@@ -253,6 +253,19 @@ void PlannedAllocator::reset_peak() {
   hot_.peak = hot_.live + hot_.outside;
 }
 
+void ServeCounts::add_earlier(const ServeCounts& before) {
+  hits += before.hits;
+  planned_upstream += before.planned_upstream;
+  for (std::size_t reason = 0; reason < misses.size(); ++reason) misses[reason] += before.misses[reason];
+  improvised += before.improvised;
+  online += before.online;
+  displaced += before.displaced;
+  served_bytes += before.served_bytes;
+  missed_bytes += before.missed_bytes;
+  iterations += before.iterations;
+  clean_iterations += before.clean_iterations;
+}
+
 ServeCounts PlannedAllocator::counts() const {
   const std::lock_guard guard(hot_.lock);
   ServeCounts counts = state_->counts;

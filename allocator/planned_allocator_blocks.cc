@@ -41,19 +41,6 @@ Bytes PlannedAllocator::size_of(const void* address) const {
   return owner->rounded();
 }
 
-void ServeCounts::add_earlier(const ServeCounts& before) {
-  hits += before.hits;
-  planned_upstream += before.planned_upstream;
-  for (std::size_t reason = 0; reason < misses.size(); ++reason) misses[reason] += before.misses[reason];
-  improvised += before.improvised;
-  online += before.online;
-  displaced += before.displaced;
-  served_bytes += before.served_bytes;
-  missed_bytes += before.missed_bytes;
-  iterations += before.iterations;
-  clean_iterations += before.clean_iterations;
-}
-
 void PlannedAllocator::visit_free(Bytes mapped,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& work) {
   const std::lock_guard guard(hot_.lock);

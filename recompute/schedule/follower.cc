@@ -81,9 +81,12 @@ void Follower::lose() {
 bool Follower::come_back(std::uint64_t shape) {
   const Schedule& schedule = kinds_[now_];
   const std::vector<std::uint32_t>& before = schedule.made_before;
-  const auto way =
-      before.empty() ? std::nullopt : detour_.pass(shape, made_.size(), schedule.shape_hashes, next_op_);
-  if (!way && (before.empty() || detour_.is_lost())) lose();
+  if (before.empty()) {
+    lose();
+    return false;
+  }
+  const std::optional<Detour::Way> way = detour_.pass(shape, made_.size(), schedule.shape_hashes, next_op_);
+  if (detour_.is_lost()) lose();
   if (!way) return false;
   const std::size_t kept = std::min<std::size_t>(way->made, before[next_op_]);
   const std::size_t missing = before[way->op + 1 - Detour::kAlike] - kept;
