@@ -66,6 +66,8 @@ class Runtime {
   /// and which budget would be enough. Empty where the job will not see the error, since the runtime tries
   /// something else then. `device_type`, `device_index`: as for make_room().
   static std::string explain_shortage(const Shortage& shortage, int device_type, int device_index = -1);
+  /// Bytes there that make_room() may evict now, as counted by size; 0 while the thrash guard holds.
+  static Bytes evictable(int device_type, int device_index = -1);
 
   /// An iteration ended: if nothing is evicted, values of it that are still alive lose their history (they
   /// stay permanently), so that recipes do not reach across iterations; else only what is dead is forgotten.

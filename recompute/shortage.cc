@@ -81,6 +81,13 @@ class Parts {
 
 }  // namespace
 
+Bytes Runtime::evictable(int device_type, int device_index) {
+  Machine& all = machine();
+  if (!all.on.load()) return Bytes(0);
+  const std::lock_guard<std::recursive_mutex> lock(all.mutex);
+  return Bytes(all.thrashes() ? 0 : holdings(all, {device_type, device_index}).evictable);
+}
+
 std::string Runtime::explain_shortage(const Shortage& shortage, int device_type, int device_index) {
   if (this_thread().may_fail > 0) return {};
   Machine& all = machine();

@@ -115,6 +115,9 @@ class Session {
   /// The sentence for an out-of-memory error where make_room() could not help.
   /// `workspaces`: bytes of upstream's blocks that cuBLAS holds, as far as the caller knows.
   [[nodiscard]] std::string explain_shortage(Bytes bytes, Bytes workspaces = Bytes(0)) const;
+  /// The most that one request can get under the budget, once all is evicted that may be; nothing if there is
+  /// no limit. Walks over all tensors: for callers that ask rarely.
+  [[nodiscard]] std::optional<Bytes> most_room() const;
   /// The session holds a budget, or will.
   [[nodiscard]] bool has_budget() const;
   /// Python's guards are available: a budget that waited for them takes effect.

@@ -14,6 +14,16 @@ constexpr std::chrono::milliseconds kPatience(5000);
 constexpr std::chrono::milliseconds kPatienceWithRuntime(100);
 constexpr std::chrono::milliseconds kNoWait(0);
 
+Bytes idle_in_arena(const Session& session) {
+  const Bytes arena = session.arena_bytes();
+  return arena - std::min(arena, session.arena_live_bytes());
+}
+
+Bytes cached_upstream(DevicePort& port) {
+  const UpstreamUse use = port.upstream_use();
+  return use.reserved - std::min(use.reserved, use.allocated);
+}
+
 }  // namespace
 
 // ---- under a budget
@@ -71,16 +81,18 @@ bool Session::make_room_upstream(Bytes bytes) {
          state.budget.follow_peak(bytes);
 }
 
+std::optional<Bytes> Session::most_room() const {
+  State& state = *state_;
+  if (!state.budget.on()) return std::nullopt;
+  return state.budget.most_room(idle_in_arena(*this) + cached_upstream(state.port));
+}
+
 std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {
   State& state = *state_;
-  Shortage shortage;
-  shortage.wanted = bytes;
-  shortage.workspaces = workspaces;
-  const Bytes arena = arena_bytes();
-  shortage.idle_arena = arena - std::min(arena, arena_live_bytes());
-  const UpstreamUse use = state.port.upstream_use();
-  shortage.cached = use.reserved - std::min(use.reserved, use.allocated);
-  return state.budget.explain(shortage);
+  return state.budget.explain({.wanted = bytes,
+                               .idle_arena = idle_in_arena(*this),
+                               .cached = cached_upstream(state.port),
+                               .workspaces = workspaces});
 }
 
 // ---- without one

@@ -129,6 +129,10 @@ bool LiveTorch::make_contiguous_room(Bytes bytes, const Device& device, const Fr
   return Runtime::make_contiguous_room(bytes, type_of(device), space);
 }
 
+Bytes LiveTorch::evictable(const Device& device) const {
+  return Runtime::evictable(type_of(device), index_of(device));
+}
+
 std::string LiveTorch::explain(const Shortage& shortage, const Device& device) {
   return Runtime::explain_shortage(shortage, type_of(device), index_of(device));
 }

@@ -48,6 +48,7 @@ class LiveTorch final : public session::TorchPort {
   bool make_room(Bytes bytes, const Device& device) override;
   [[nodiscard]] bool recomputes() const override;
   bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) override;
+  [[nodiscard]] Bytes evictable(const Device& device) const override;
   std::string explain(const Shortage& shortage, const Device& device) override;
   [[nodiscard]] RuntimeCounters counters() const override;
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override;

@@ -241,11 +241,24 @@ bool BudgetController::make_more_room(Bytes bytes) noexcept {
          torch_.make_room(missing.value() == 0 ? bytes : missing, device_);
 }
 
+// Upstream on CUDA takes whole pages of at most this many bytes.
+Bytes BudgetController::upstream_page() const {
+  return Bytes(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
+}
+
+std::optional<Bytes> BudgetController::most_room(Bytes idle) const {
+  if (!on() || !ledger_->limited()) return std::nullopt;
+  const std::uint64_t evictable = state_.load() == State::kWatching ? torch_.evictable(device_).value() : 0;
+  const std::uint64_t held = ledger_->held().value();
+  const std::uint64_t stays = held - std::min(held, evictable + idle.value());
+  const std::uint64_t limit = ledger_->limit().value();
+  const std::uint64_t room = limit - std::min(limit, stays);
+  return Bytes(room - room % std::max(upstream_page(), Bytes(1)).value());
+}
+
 std::string BudgetController::explain(Shortage shortage) {
-  // Upstream on CUDA takes whole pages of at most this many bytes.
-  const Bytes page(device_.kind == DeviceKind::kCuda ? 20u << 20 : 0);
   shortage.held = ledger_->held();
-  shortage.limit = ledger_->limit() + page;
+  shortage.limit = ledger_->limit() + upstream_page();
   std::string why = torch_.explain(shortage, device_);
   if (why.empty()) return why;
   refusals_.fetch_add(1, std::memory_order_relaxed);

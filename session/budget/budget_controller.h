@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "core/trace.h"
@@ -100,6 +101,9 @@ class BudgetController {
   /// to free memory, a tenth of a second at most. True if it fits now or anything was evicted; if upstream
   /// `refused` what the ledger has room for, only if anything was evicted.
   bool await_others(Bytes bytes, bool refused) noexcept;
+  /// No request for more can be met, `idle` bytes that nobody uses included: what is left of the limit when
+  /// all is evicted that may be, in whole pages. Nothing without a limit.
+  [[nodiscard]] std::optional<Bytes> most_room(Bytes idle) const;
   /// The calling thread recomputes: the runtime waits for it.
   [[nodiscard]] bool recomputes() const { return torch_.recomputes(); }
   /// A request does not fit, and nothing else helped: the sentence for the out-of-memory error. Empty if the
@@ -119,6 +123,7 @@ class BudgetController {
   void note_demand(Bytes bytes) noexcept;
   void raise_peak(std::uint64_t peak) noexcept;
   void warn_of_no_limit() const;
+  [[nodiscard]] Bytes upstream_page() const;
   [[nodiscard]] bool leaves_all() const;
   [[nodiscard]] std::uint64_t unplanned_evictions() const;
 

@@ -22,6 +22,7 @@ class NoTorch final : public TorchPort {
   bool make_room(Bytes, const Device&) override { return false; }
   [[nodiscard]] bool recomputes() const override { return false; }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
+  [[nodiscard]] Bytes evictable(const Device&) const override { return Bytes(0); }
   std::string explain(const Shortage&, const Device&) override { return {}; }
   [[nodiscard]] RuntimeCounters counters() const override { return {}; }
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override { return std::nullopt; }

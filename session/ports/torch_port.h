@@ -66,6 +66,8 @@ class TorchPort {
   [[nodiscard]] virtual bool recomputes() const = 0;
   /// Contiguous room in `space`; true: something was evicted for it.
   virtual bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) = 0;
+  /// Bytes that make_room() may free there.
+  [[nodiscard]] virtual Bytes evictable(const Device& device) const = 0;
   /// The sentence for an out-of-memory error. Empty: the job will not see the error.
   virtual std::string explain(const Shortage& shortage, const Device& device) = 0;
   [[nodiscard]] virtual RuntimeCounters counters() const = 0;

@@ -109,7 +109,11 @@ TEST_F(Callbacks, RoomIsMadeOnTheDeviceThatIsShort) {
   OnDevice first(0);
   OnDevice second(1);
   EXPECT_FALSE(Runtime::make_room(Bytes(1), 1, 2));
+  EXPECT_EQ(Runtime::evictable(1, 0), Bytes(4096));
+  EXPECT_EQ(Runtime::evictable(1), Bytes(8192));
+  EXPECT_EQ(Runtime::evictable(0), Bytes(0));
   EXPECT_TRUE(Runtime::make_room(Bytes(8192), 1, 1));
+  EXPECT_EQ(Runtime::evictable(1, 1), Bytes(0));
   EXPECT_TRUE(second.away);
   EXPECT_FALSE(first.away);
   const std::string why = Runtime::explain_shortage({.wanted = Bytes(1024), .held = Bytes(4096)}, 1, 0);

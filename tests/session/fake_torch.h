@@ -52,6 +52,7 @@ class FakeTorch final : public TorchPort {
   }
   [[nodiscard]] bool recomputes() const override { return recomputing; }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
+  [[nodiscard]] Bytes evictable(const Device&) const override { return evictable_bytes; }
   std::string explain(const Shortage&, const Device&) override { return "nothing is left"; }
   [[nodiscard]] RuntimeCounters counters() const override {
     RuntimeCounters now = counts;
@@ -85,6 +86,7 @@ class FakeTorch final : public TorchPort {
   RuntimeCounters counts;  ///< but for what is away
   FollowCounters follow_counts;
   std::int64_t away = 0;
+  Bytes evictable_bytes{0};
   std::uint64_t threads = 1;
   std::atomic<int> searches_in_vain{-1};  ///< then one finds room; < 0: none ever does
   std::atomic<int> rooms_asked{0};

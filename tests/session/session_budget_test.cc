@@ -110,6 +110,17 @@ TEST_F(SessionBudget, ARequestThatNeedsRoomTakesWhatNobodyUsesOfTheArena) {
   EXPECT_NE(session.explain_shortage(Bytes(200'000)).find("nothing is left"), std::string::npos);
 }
 
+TEST_F(SessionBudget, TheMostRoomIsWhatTheLimitLeavesBesideWhatStays) {
+  Session unlimited(port_, torch_, Settings());
+  EXPECT_EQ(unlimited.most_room(), std::nullopt);
+  Session session(port_, torch_, settings("100000"));
+  ASSERT_TRUE(port_.count.try_take(Bytes(70'000)));
+  EXPECT_EQ(session.most_room(), Bytes(30'000));
+  torch_.evictable_bytes = Bytes(50'000);
+  EXPECT_EQ(session.most_room(), Bytes(80'000));
+  port_.count.give(Bytes(70'000));
+}
+
 TEST_F(SessionBudget, ARequestThatNeedsRoomWaitsForTheMarkOfAnotherThread) {
   Session session(port_, torch_, settings("100000"));
   FakeJob job(port_, session);

@@ -73,7 +73,7 @@ def predicted(report: dict) -> float | None:
 
 
 def row(run: Run, result: Result, model: str, percent: int, limit: int, seen: dict, found: dict) -> None:
-    """`found`: memory, report, and the ratio of time, of one job under a budget."""
+    """`found`: memory, report, the ratio of time, and ms of an iteration, ours and plain, of one job under a budget."""
     report, memory, ratio = found["report"], found["memory"], found["ratio"]
     budget = report.get("budget", {})
     most = max(memory.get("reserved_bytes.all.peak", 0), budget.get("peak_held_bytes", 0))
@@ -84,7 +84,12 @@ def row(run: Run, result: Result, model: str, percent: int, limit: int, seen: di
                       spread=(100 * (ratio["low"] - 1), 100 * (ratio["high"] - 1)))
         if forecast is not None:
             result.figure(f"{model}: predicted overhead in {percent} % of the peak", forecast, "%", ("measured", overhead))
+    ours, plain = found["ms"]
+    if ours and plain:
+        result.figure(f"{model}: iteration in {percent} % of the peak", ours, "ms", ("the plain job", plain))
     schedule = budget.get("schedule", {})
+    if schedule.get("ops_ms"):  # without those run again: more than plain takes where libraries chose slower kernels
+        result.figure(f"{model}: ops in {percent} %, as recorded", schedule["ops_ms"], "ms", ("the plain iteration", plain))
     if schedule.get("peak_bytes"):
         result.figure(f"{model}: predicted peak in {percent} %", schedule["peak_bytes"], "bytes", ("most held", most))
     state = report.get("state", "no report") + (", scheduled" if schedule.get("followed") else "")
@@ -116,7 +121,8 @@ def measure(run: Run, result: Result, model: str, percents: tuple[int, ...], gro
             result.notes.append(f"{model} in {percent} %: {told[:900]}")
             continue
         found = {"memory": group.ask(label, "memory"), "report": group.ask(label, "report"),
-                 "ratio": turns.ratio(times, label, "plain")}
+                 "ratio": turns.ratio(times, label, "plain"),
+                 "ms": (turns.median_ms(times, label), turns.median_ms(times, "plain"))}
         if found["memory"] is None or found["report"] is None:
             result.row(TITLE, HEAD, model, percent, f"{limit / MIB:,.0f}", "–", "**failed**", "–", "–", "–", "–")
             continue

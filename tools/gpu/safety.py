@@ -137,7 +137,11 @@ def errors_in(output: str) -> int | None:
 
 def under_memcheck(run: Run, name: str, words: list[str], settings: dict[str, str]) -> tuple[int | None, str]:
     """How many errors it saw, None if it does not say, and its output. The job may fail."""
-    tool = [machine.compute_sanitizer(), "--tool", "memcheck", "--print-limit", "20"]
+    # PyTorch tries calls that a container may forbid (cuMemCreate with handles to share) and goes on without them. And
+    # what it keeps for backtraces of the host seems to include Python's frames: tensors that a forward function names
+    # stayed alive for the whole job.
+    quiet = ["--report-api-errors", "no", "--show-backtrace", "device"]
+    tool = [machine.compute_sanitizer(), "--tool", "memcheck", "--print-limit", "20", *quiet]
     try:
         output = jobs.program(run, name, [*tool, *words], settings)
     except JobFailed as error:

@@ -65,6 +65,13 @@ void CudaAdaptor::enable(bool value) {
 bool CudaAdaptor::isEnabled() const { return upstream_.isEnabled(); }
 void CudaAdaptor::cacheInfo(c10::DeviceIndex device, std::size_t* largest) {
   upstream_.cacheInfo(device, largest);
+  const CudaDevice* const known = known_device(device);
+  if (known == nullptr) return;
+  // cuDNN's wrapper leaves out algorithms with larger workspaces. It asks for the largest of the others, and
+  // halves what it asks for while that does not fit: from a figure that no budget allows it would come far
+  // below what one does.
+  if (const auto room = known->session.most_room())
+    *largest = std::min(*largest, static_cast<std::size_t>(room->value()));
 }
 
 void* CudaAdaptor::getBaseAllocation(void* address, std::size_t* bytes) {
