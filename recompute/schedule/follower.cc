@@ -9,7 +9,7 @@
 namespace stowage::recompute {
 
 void Follower::follow(Schedule schedule) {
-  on_course_ = false;
+  course_ = Course::kWaiting;
   const auto same = std::find_if(kinds_.begin(), kinds_.end(), [&](const Schedule& kind) {
     return kind.shape_hashes == schedule.shape_hashes;
   });
@@ -21,8 +21,9 @@ void Follower::leave() {
   kinds_.clear();
   made_.clear();
   history_.clear();
+  recent_.clear();
   now_ = next_ = 0;
-  on_course_ = false;
+  course_ = Course::kWaiting;
 }
 
 StorageRecord* Follower::find(std::uint32_t entry) const {
@@ -72,29 +73,76 @@ void Follower::note_resync() {
 }
 
 void Follower::lose() {
-  on_course_ = false;
+  course_ = Course::kLost;
   ++counts_.left;
+  if (std::exchange(resynced_, false)) --counts_.resynced;
 }
 
 // Entries are numbered as in the logged iteration: those of ops that were left out are missing, and those of
 // ops that came instead have no number.
+void Follower::go_on_at(std::size_t op, std::size_t made) {
+  const std::vector<std::uint32_t>& before = kinds_[now_].made_before;
+  const std::size_t known = next_op_ == 0 ? 0 : before[next_op_];
+  const std::size_t kept = std::min(made, known);
+  const std::size_t missing = (op == 0 ? 0 : before[op]) - kept;
+  const auto at = [this](std::size_t entry) { return made_.begin() + static_cast<std::ptrdiff_t>(entry); };
+  made_.erase(at(kept), at(made));
+  made_.insert(at(kept), missing, Made{nullptr, 0});
+  recent_.clear();
+  note_resync();
+}
+
 bool Follower::come_back(std::uint64_t shape) {
   const Schedule& schedule = kinds_[now_];
-  const std::vector<std::uint32_t>& before = schedule.made_before;
-  if (before.empty()) {
+  if (schedule.made_before.empty()) {
     lose();
     return false;
   }
   const std::optional<Detour::Way> way = detour_.pass(shape, made_.size(), schedule.shape_hashes, next_op_);
   if (detour_.is_lost()) lose();
   if (!way) return false;
-  const std::size_t kept = std::min<std::size_t>(way->made, before[next_op_]);
-  const std::size_t missing = before[way->op + 1 - Detour::kAlike] - kept;
-  made_.erase(made_.begin() + static_cast<std::ptrdiff_t>(kept),
-              made_.begin() + static_cast<std::ptrdiff_t>(way->made));
-  made_.insert(made_.begin() + static_cast<std::ptrdiff_t>(kept), missing, Made{nullptr, 0});
+  go_on_at(way->op + 1 - Detour::kAlike, way->made);
   next_op_ = way->op;
-  note_resync();
+  catch_up();
+  return true;
+}
+
+void Follower::note_recent(std::uint64_t shape) {
+  if (recent_.size() == kFirstOps) recent_.erase(recent_.begin());
+  recent_.push_back({shape, made_.size()});
+}
+
+bool Follower::has_recent_at(const Schedule& schedule, std::size_t op) const {
+  const std::vector<std::uint64_t>& ops = schedule.shape_hashes;
+  return op + kFirstOps <= ops.size() &&
+         std::equal(recent_.begin(), recent_.end(), ops.begin() + static_cast<std::ptrdiff_t>(op),
+                    [](const Recent& recent, std::uint64_t shape) { return recent.shape == shape; });
+}
+
+// Layers may be alike: the ops that a detour may lead to come first.
+bool Follower::may_be_on_the_way() const {
+  if (!is_on_course()) return false;
+  for (std::size_t op = next_op_; op <= next_op_ + Detour::kMost; ++op)
+    if (has_recent_at(kinds_[now_], op)) return true;
+  return false;
+}
+
+bool Follower::find_again() {
+  if (recent_.size() < kFirstOps || may_be_on_the_way()) return false;
+  const bool where_it_left =
+      !is_on_course() && !kinds_[now_].made_before.empty() && has_recent_at(kinds_[now_], next_op_);
+  if (!where_it_left) {
+    const auto begun = std::find_if(kinds_.begin(), kinds_.end(),
+                                    [&](const Schedule& kind) { return has_recent_at(kind, 0); });
+    if (begun == kinds_.end()) return false;
+    now_ = static_cast<std::size_t>(begun - kinds_.begin());
+    next_op_ = 0;
+  }
+  if (!is_on_course()) --counts_.left;
+  course_ = Course::kOn;
+  detour_.begin_iteration();
+  go_on_at(next_op_, recent_.front().made);
+  next_op_ += kFirstOps - 1;
   catch_up();
   return true;
 }
@@ -108,13 +156,14 @@ void Follower::act_before_next_op() {
 
 void Follower::before_op(std::uint64_t shape) {
   counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
-  if (!on_course_) return;
-  const bool is_next = !detour_.is_on() && (continues(kinds_[now_], shape) || turn(shape));
-  if (is_next || come_back(shape)) act_before_next_op();
+  if (course_ == Course::kWaiting) return;
+  note_recent(shape);
+  const bool follows = is_on_course() && !detour_.is_on() && (continues(kinds_[now_], shape) || turn(shape));
+  if (follows || (is_on_course() && come_back(shape)) || find_again()) act_before_next_op();
 }
 
 void Follower::made(const StorageRecord& record) {
-  if (on_course_) made_.push_back({record.address, record.serial});
+  if (course_ != Course::kWaiting) made_.push_back({record.address, record.serial});
 }
 
 std::optional<std::size_t> Follower::has_all_ops() const {
@@ -136,21 +185,22 @@ bool Follower::lacks_few_ops() const {
 
 void Follower::next_iteration() {
   if (kinds_.empty()) return;
-  const std::optional<std::size_t> all = on_course_ ? has_all_ops() : std::nullopt;
-  if (all || (on_course_ && lacks_few_ops())) {
+  const std::optional<std::size_t> all = is_on_course() ? has_all_ops() : std::nullopt;
+  if (all || (is_on_course() && lacks_few_ops())) {
     ++counts_.iterations;
     if (!all) note_resync();
     next_ = history_.next_after(static_cast<std::uint32_t>(all.value_or(now_)));
-  } else if (on_course_) {
-    ++counts_.left;
+  } else if (is_on_course()) {
+    lose();
   }
   detour_.begin_iteration();
   resynced_ = false;
   made_.clear();
+  recent_.clear();
   now_ = next_;
   next_op_ = next_action_ = 0;
   counts_.ops_hash = 0;
-  on_course_ = true;
+  course_ = Course::kOn;
 }
 
 }  // namespace stowage::recompute

@@ -5,12 +5,14 @@
 // schedule of the kind that most likely comes. At an op of another shape than the
 // schedule's (recipe/call_hash.h) it goes on with one that has the same ops so far, and evicts what is
 // evicted there by then. Where there is none it waits for ops that the schedule has a little later, and goes
-// on there (detour.h). If none come, the following ends until the next iteration; what is evicted then comes
-// back on demand.
+// on there (detour.h). If none come, the kind is left; what is evicted then comes back on demand. It is taken
+// up again where it was left, or at its beginning, once the ops from there on come: behind an evaluation,
+// say.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -25,6 +27,8 @@ namespace stowage::recompute {
 
 class Follower {
  public:
+  static constexpr std::size_t kFirstOps = 8;  ///< that tell where a kind goes on
+
   Follower(StorageBook& book, Residency& residency) : book_(book), residency_(residency) {}
 
   /// Begins with the next iteration, beside the others; replaces one for the same ops. Requires: the
@@ -56,6 +60,14 @@ class Follower {
   bool turn(std::uint64_t shape);
   /// Goes on behind a few ops that differ. False: not yet, or never.
   bool come_back(std::uint64_t shape);
+  /// The latest ops, this one included, are those that were next when the kind was left, or the first ones
+  /// of a kind: goes on there. False: neither.
+  bool find_again();
+  /// The ops that made all but the first `made` buffers are the followed kind's from `op` on.
+  void go_on_at(std::size_t op, std::size_t made);
+  void note_recent(std::uint64_t shape);
+  [[nodiscard]] bool has_recent_at(const Schedule& schedule, std::size_t op) const;
+  [[nodiscard]] bool may_be_on_the_way() const;
   void catch_up();
   void note_resync();
   void lose();
@@ -73,7 +85,14 @@ class Follower {
   std::vector<Made> made_;
   std::size_t next_op_ = 0;
   std::size_t next_action_ = 0;
-  bool on_course_ = false;
+  enum class Course : std::uint8_t { kWaiting, kOn, kLost };
+  [[nodiscard]] bool is_on_course() const { return course_ == Course::kOn; }
+  struct Recent {
+    std::uint64_t shape;
+    std::size_t made;  ///< of made_ when the op began
+  };
+  Course course_ = Course::kWaiting;  ///< kWaiting: for the next iteration
+  std::vector<Recent> recent_;        ///< the latest ops, oldest first; at most kFirstOps
   Detour detour_;
   bool resynced_ = false;  ///< in this iteration
   FollowCounters counts_;

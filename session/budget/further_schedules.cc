@@ -1,5 +1,6 @@
 #include "session/budget/further_schedules.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -25,7 +26,7 @@ void FurtherSchedules::begin(const Schedule& first, const StepLog* log) {
 
 void FurtherSchedules::stop() {
   scheduler_.cancel();
-  end_search();
+  give_up_search();
   known_.clear();
   times_.clear();
   patience_ = kTimesLeft;
@@ -36,28 +37,36 @@ void FurtherSchedules::stop() {
 
 void FurtherSchedules::end_search() {
   to_look_at_ = 0;
+  logging_ = asked_log_ = asked_schedule_ = false;
+}
+
+void FurtherSchedules::give_up_search() {
+  end_search();
   strays_.clear();
-  logging_ = pauses_ = asked_log_ = asked_schedule_ = false;
 }
 
 void FurtherSchedules::before_end(bool strayed, std::uint64_t ops_hash) {
-  const bool again = strayed && comes_again(ops_hash);
+  ++mark_;
+  strayed_ = strayed;
+  if (strayed) note_stray(ops_hash);
   if (scheduler_.busy()) return take_schedule();
   if (remade_ < logs_.size()) return remake_next();
-  if (again && !is_learning() && known_.size() <= kMost) {
-    patience_ *= 2;
-    to_look_at_ = kMostLogged;
-  }
-  if (to_look_at_ == 0 || logging_) return;
-  if (std::exchange(pauses_, false)) return;
+  if (to_look_at_ == 0 || logging_ || mark_ < next_log_) return;
   torch_.record_next(nullptr);
   logging_ = asked_log_ = true;
 }
 
 // What differs each time is worth no schedule.
-bool FurtherSchedules::comes_again(std::uint64_t ops_hash) {
+void FurtherSchedules::note_stray(std::uint64_t ops_hash) {
   if (strays_.size() >= kMostStrays) strays_.clear();
-  return ++strays_[ops_hash] >= patience_;
+  Strays& kind = strays_[ops_hash];
+  const std::uint64_t interval = mark_ - std::exchange(kind.last, mark_);
+  if (++kind.times < patience_ || is_making() || known_.size() > kMost) return;
+  if (to_look_at_ == 0) {
+    patience_ *= 2;
+    to_look_at_ = kMostLogged;
+  }
+  next_log_ = mark_ + interval - 1;
 }
 
 // Every second iteration can be logged, and after some the other ones: kinds may come in turn.
@@ -66,22 +75,22 @@ void FurtherSchedules::after_end(Bytes budget) {
   if (!logging_ || std::exchange(asked_log_, false)) return;
   logging_ = false;
   --to_look_at_;
-  pauses_ = to_look_at_ % kInARow == 0;
+  next_log_ = std::max(next_log_, mark_ + (to_look_at_ % kInARow == 0 ? 2 : 1));
   take_log(budget);
 }
 
 void FurtherSchedules::take_log(Bytes budget) {
   std::optional<Result<StepLog>> log = torch_.take_log();
-  const bool is_good = log && log->ok();
+  const bool is_good = log && log->ok() && strayed_;
   if (!is_good || known_.count(hash_of_ops((*log)->shape_hashes)) != 0) {
-    if (to_look_at_ == 0) end_search();
+    if (to_look_at_ == 0) give_up_search();
     return;
   }
   known_.insert(hash_of_ops((*log)->shape_hashes));
   to_look_at_ = 0;
   borrow_times(**log);
   log_ = std::make_shared<const StepLog>(std::move(**log));
-  if (!scheduler_.submit(log_, budget)) return end_search();
+  if (!scheduler_.submit(log_, budget)) return give_up_search();
   asked_schedule_ = true;
 }
 
@@ -89,7 +98,7 @@ void FurtherSchedules::remake(Bytes budget) {
   const bool makes_another = scheduler_.busy() && remade_ == logs_.size();
   if (makes_another) known_.erase(hash_of_ops(log_->shape_hashes));  // it is learned again
   scheduler_.cancel();
-  end_search();
+  give_up_search();
   remake_budget_ = budget;
   remade_ = 0;
 }
@@ -117,9 +126,11 @@ void FurtherSchedules::take_schedule() {
     if (made->ok()) static_cast<void>(torch_.follow(**made));
     return;
   }
-  end_search();
-  if (!made->ok())
+  if (!made->ok()) {
+    give_up_search();
     return note(1, "budget: a further kind of iteration has no schedule: " + made->error().message);
+  }
+  end_search();
   if (Status followed = torch_.follow(**made); !followed) return;
   patience_ = kTimesLeft;
   ++count_;

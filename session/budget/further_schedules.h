@@ -1,10 +1,11 @@
 // Schedules for further kinds of iterations, beside the one that is followed: an evaluation between steps,
 // the micro-step that reduces gradients, a step with one loss more.
 //
-// Iterations whose ops no schedule is for leave what is followed, and rescue evicts in them. Once those of
-// one kind did so a few times, iterations are logged until the log shows other ops than any schedule's; one
-// is made of it in the background, and the runtime follows it too. What that does not find is looked for
-// again after twice as many.
+// Iterations whose ops no schedule is for leave what is followed, and rescue evicts in them. Once one kind
+// did so twice, the iteration that is as far from the last one as that from the one before is logged:
+// evaluations and checkpoints mostly come at intervals. If that was of a kind with a schedule, or needed no
+// room, further ones are logged. A schedule is made of the log in the background, and the runtime follows it
+// too. What that does not find is looked for again after twice as many.
 //
 // Ops of a shape that the first schedule's log has take the time that they took there: one iteration is too
 // short to time them anew.
@@ -31,7 +32,7 @@ class FurtherSchedules {
  public:
   using Maker = planner::schedule::BackgroundScheduler::Maker;
   static constexpr std::uint64_t kMost = 7;         ///< schedules
-  static constexpr std::uint64_t kTimesLeft = 3;    ///< iterations of a kind that leave, then it is logged
+  static constexpr std::uint64_t kTimesLeft = 2;    ///< iterations of a kind that leave, then it is logged
   static constexpr std::uint64_t kMostLogged = 12;  ///< iterations, for one kind
 
   /// `wait`: how long to wait for a requested schedule. `kept`: those of other runs; null: there are none.
@@ -52,9 +53,7 @@ class FurtherSchedules {
   /// there is none go on as they are.
   void remake(Bytes budget);
   /// An iteration is being logged, or a schedule made.
-  [[nodiscard]] bool is_learning() const {
-    return to_look_at_ != 0 || scheduler_.busy() || remade_ < logs_.size();
-  }
+  [[nodiscard]] bool is_learning() const { return is_searching() || is_making(); }
   /// The iteration that begins is logged.
   [[nodiscard]] bool logs() const { return logging_; }
   /// Further schedules that are followed.
@@ -65,27 +64,37 @@ class FurtherSchedules {
     std::uint64_t ns;
     TimeSource source;
   };
-  [[nodiscard]] bool comes_again(std::uint64_t ops_hash);
+  struct Strays {
+    std::uint64_t times = 0;
+    std::uint64_t last = 0;  ///< mark
+  };
+  /// Iterations are logged; not while the one that is worth it is some way off.
+  [[nodiscard]] bool is_searching() const { return to_look_at_ != 0 && (logging_ || mark_ + 1 >= next_log_); }
+  [[nodiscard]] bool is_making() const { return scheduler_.busy() || remade_ < logs_.size(); }
+  void note_stray(std::uint64_t ops_hash);
   void take_schedule();
   void remake_next();
   void take_log(Bytes budget);
   void borrow_times(StepLog& log) const;
   void end_search();
+  void give_up_search();
 
   TorchPort& torch_;
   const std::chrono::milliseconds wait_;
   KeptSchedules* const kept_;
   planner::schedule::BackgroundScheduler scheduler_;
-  std::uint64_t first_ = 0;                        ///< hash_of_ops()
-  std::set<std::uint64_t> known_;                  ///< by hash_of_ops(): followed, or none could be made
-  std::map<std::uint64_t, Time> times_;            ///< by an op's shape
-  std::map<std::uint64_t, std::uint64_t> strays_;  ///< by the hash of their ops: iterations
-  std::uint64_t patience_ = kTimesLeft;            ///< iterations before the next one
-  std::uint64_t to_look_at_ = 0;                   ///< iterations that may still be logged in this search
-  bool logging_ = false;                           ///< an iteration, from the last mark or the next one on
-  bool pauses_ = false;                            ///< at the next mark
-  bool asked_log_ = false;                         ///< at the last mark
-  bool asked_schedule_ = false;                    ///< at the last mark
+  std::uint64_t first_ = 0;                 ///< hash_of_ops()
+  std::set<std::uint64_t> known_;           ///< by hash_of_ops(): followed, or none could be made
+  std::map<std::uint64_t, Time> times_;     ///< by an op's shape
+  std::map<std::uint64_t, Strays> strays_;  ///< by the hash of their ops
+  std::uint64_t patience_ = kTimesLeft;     ///< iterations of a kind before it is looked for
+  std::uint64_t mark_ = 0;                  ///< the last one
+  bool strayed_ = false;                    ///< the iteration before it
+  std::uint64_t to_look_at_ = 0;            ///< iterations that may still be logged in this search
+  std::uint64_t next_log_ = 0;              ///< the mark that the next one begins at
+  bool logging_ = false;                    ///< an iteration, from the last mark or the next one on
+  bool asked_log_ = false;                  ///< at the last mark
+  bool asked_schedule_ = false;             ///< at the last mark
   std::uint64_t count_ = 0;
   std::vector<std::shared_ptr<const StepLog>> logs_;  ///< of the further schedules that are followed
   std::shared_ptr<const StepLog> log_;                ///< of the one that is being made

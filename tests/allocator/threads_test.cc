@@ -191,7 +191,7 @@ TEST(Threads, ServedOnlineWhileMemoryComesAndGoes) {
       }
     });
   }
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 60 || served.load() <= 100; ++i) {  // on a busy machine the others may begin late
     allocator.decommit_idle(Offset(0), i % 2 == 0 ? Bytes::max() : Bytes(std::uint64_t{4} << 20));
     if (i % 8 == 0) allocator.on_mark();
     static_cast<void>(allocator.active_blocks());
@@ -200,7 +200,6 @@ TEST(Threads, ServedOnlineWhileMemoryComesAndGoes) {
   }
   done.store(true);
   for (std::thread& thread : threads) thread.join();
-  EXPECT_GT(served, 100u);
   EXPECT_EQ(clashes, 0u);
   EXPECT_EQ(allocator.live_bytes(), Bytes(0));
   allocator.decommit_idle();

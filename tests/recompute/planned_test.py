@@ -208,7 +208,7 @@ def test_an_iteration_that_differs_is_left_and_rescued():
     with probe.installed(smallest=256):
         log = record(trainer)
         budget, _ = schedule(base, log, 0.75)
-        library.planned_spoil(40)
+        library.planned_spoil(3)
         planned_probe.follow()
         probe.library.probe_end_iteration()
         library.ledger_limit(budget)
