@@ -13,11 +13,14 @@ namespace stowage::session {
 ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
   if (clean) reserved_clean_ = reserved;
   if (!is_due() || !may_exchange()) return Outcome::kNone;
-  due_ = false;
   if (budget_.on()) {
     excess_ = lacking();
-    return excess_.value() == 0 ? exchange() : Outcome::kTooLarge;
+    if (excess_.value() == 0) return exchange();
+    if (plans_.makes_anew()) return Outcome::kNone;  // these may do without another arena
+    due_for_ = 0;
+    return Outcome::kTooLarge;
   }
+  due_for_ = 0;
   const Bytes pinned = arena_.allocator().pinned_bytes(plans_.crossing_offsets());
   const Bytes needed =
       std::max(reserved_clean_, arena_.mapped() + arena_.outside_bytes(port_.upstream_use()));
@@ -51,17 +54,23 @@ Bytes ArenaExchange::lacking() const {
 bool ArenaExchange::is_due() {
   const std::uint64_t misses =
       arena_.allocator().counts().misses[static_cast<std::size_t>(allocator::Miss::kSlotInUse)];
-  due_ = (due_ && misses != misses_) || outstayed_.is_due(misses);
+  const bool goes_on = due_for_ > 0 && misses != misses_;
+  const bool begins = (budget_.on() ? hurried_ : outstayed_).is_due(misses);
+  due_for_ = goes_on || begins ? due_for_ + 1 : 0;
   misses_ = misses;
-  return due_;
+  return due_for_ > 0;
 }
 
 bool ArenaExchange::may_exchange() const {
   if (budget_.on() && (!port_.commits_on_touch() || arena_.settles())) return false;
-  return !plans_.makes_anew() && !plans_.makes_lower() && port_.may_wait() && !arena_.awaits_frees();
+  const bool waits = plans_.makes_anew() || plans_.makes_lower();
+  if (waits && !(budget_.on() && due_for_ > kWaitUnderBudget)) return false;
+  return port_.may_wait() && !arena_.awaits_frees();
 }
 
 ArenaExchange::Outcome ArenaExchange::exchange() {
+  due_for_ = 0;
+  plans_.cancel();
   const std::vector<Plan> active = plans_.in_use().plans;
   arena_.pause();
   const allocator::ServeCounts served = arena_.allocator().counts();

@@ -1,7 +1,9 @@
 // Replaces the arena if tensors outlive their places in it (outstayed_watch.h): the plan moves to a new
 // arena, and the old one keeps only the segments that these tensors occupy. Not if those segments would
 // exceed what the job needs, or a budget. Under a budget only memory that is committed on touch can be
-// exchanged: of other arenas whole pages stay, and are counted.
+// exchanged: of other arenas whole pages stay, and are counted. It moves sooner there, since rescue evicts
+// for each request that finds its place in use; plans around these tensors, which take no other arena, come
+// first if they are made in time.
 //
 // Thread safety: the conductor's.
 #pragma once
@@ -23,8 +25,12 @@ namespace stowage::session {
 
 class ArenaExchange {
  public:
+  /// Iterations in a row under a budget that find places in use, and that wait for plans around what stays.
+  static constexpr std::uint64_t kPatienceUnderBudget = 3;
+  static constexpr std::uint64_t kWaitUnderBudget = 4;
+
   /// All must outlive it.
-  ArenaExchange(DevicePort& port, const BudgetController& budget, ServedArena& arena, const PlanBook& plans,
+  ArenaExchange(DevicePort& port, const BudgetController& budget, ServedArena& arena, PlanBook& plans,
                 ReservedGuard& guard, DeviceRoom& room, SessionFacts& facts)
       : port_(port),
         budget_(budget),
@@ -39,8 +45,9 @@ class ArenaExchange {
   /// The arena or its plans have changed.
   void restart() {
     outstayed_.restart();
+    hurried_.restart();
     misses_ = 0;
-    due_ = false;
+    due_for_ = 0;
   }
 
   enum class Outcome : std::uint8_t {
@@ -66,13 +73,14 @@ class ArenaExchange {
   DevicePort& port_;
   const BudgetController& budget_;
   ServedArena& arena_;
-  const PlanBook& plans_;
+  PlanBook& plans_;
   ReservedGuard& guard_;
   DeviceRoom& room_;
   SessionFacts& facts_;
   OutstayedWatch outstayed_;
-  std::uint64_t misses_ = 0;  ///< when the last iteration ended
-  bool due_ = false;
+  OutstayedWatch hurried_{kPatienceUnderBudget};  ///< under a budget
+  std::uint64_t misses_ = 0;                      ///< when the last iteration ended
+  std::uint64_t due_for_ = 0;                     ///< iterations
   Bytes reserved_clean_{0};  ///< by arena and upstream in the last iteration without a miss
   Bytes excess_{0};
   bool is_another_ = false;  ///< the old arena became a former one

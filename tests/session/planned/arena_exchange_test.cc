@@ -86,13 +86,16 @@ TEST_F(ArenaExchangeTest, UnderABudgetThereIsNoneOfMemoryThatIsCommittedInPages)
 
 struct ArenaExchangeUnderABudget : testing::Test, PlannedJob {
   /// A tensor stays in the first one's place under a budget of so many blocks.
-  Outcome outstay(std::uint64_t blocks) {
+  Outcome outstay(std::uint64_t blocks, std::uint64_t iterations = ArenaExchange::kPatienceUnderBudget) {
     limit(blocks * kBlock);
     exchange.emplace(port, *budget, *arena, plans, guard, room, facts);
     follow(plan_of(30));
     static_cast<void>(request());
+    return go_on(iterations);
+  }
+  Outcome go_on(std::uint64_t iterations) {
     Outcome outcome = Outcome::kNone;
-    for (std::uint64_t i = 0; i < OutstayedWatch::kPatience && outcome == Outcome::kNone; ++i) {
+    for (std::uint64_t i = 0; i < iterations && outcome == Outcome::kNone; ++i) {
       arena->allocator().on_mark();
       request_all(std::vector<std::uint64_t>(30, kBlock));
       outcome = exchange->on_iteration(false, Bytes(0));
@@ -106,6 +109,21 @@ TEST_F(ArenaExchangeUnderABudget, ThePlanMovesWhereOnlyPagesOfTheTensorStay) {
   ASSERT_EQ(outstay(33), Outcome::kExchanged);
   exchange->resume();
   EXPECT_EQ(port.count.held(), Bytes(31 * kBlock));
+}
+
+TEST_F(ArenaExchangeUnderABudget, PlansAroundTheTensorComeFirstIfTheyAreThereInTime) {
+  ASSERT_TRUE(plans.make_anew({}));
+  ASSERT_EQ(outstay(33, ArenaExchange::kPatienceUnderBudget + ArenaExchange::kWaitUnderBudget - 1),
+            Outcome::kNone);
+  EXPECT_TRUE(plans.makes_anew());
+  ASSERT_EQ(go_on(1), Outcome::kExchanged);
+  EXPECT_FALSE(plans.makes_anew());
+}
+
+TEST_F(ArenaExchangeUnderABudget, PlansAroundTheTensorAreAwaitedWhereThereIsNoRoomForAnotherArena) {
+  ASSERT_TRUE(plans.make_anew({}));
+  EXPECT_EQ(outstay(30, 20), Outcome::kNone);
+  EXPECT_TRUE(plans.makes_anew());
 }
 
 TEST_F(ArenaExchangeUnderABudget, ElseItTellsWhatIsMissing) {
