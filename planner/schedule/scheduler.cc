@@ -13,11 +13,12 @@
 namespace stowage::planner::schedule {
 namespace {
 
+/// With one decimal, so that a budget and a little more than it do not read alike.
 std::string in_mebibytes(std::uint64_t bytes) {
   constexpr std::uint64_t kMebi = 1u << 20u;
   constexpr std::uint64_t kKibi = 1u << 10u;
-  if (bytes < 10 * kMebi) return std::to_string((bytes + kKibi - 1) / kKibi) + " KiB";
-  return std::to_string((bytes + kMebi - 1) / kMebi) + " MiB";
+  if (bytes < 10 * kMebi) return std::to_string(bytes / kKibi) + " KiB";
+  return std::to_string(bytes / kMebi) + "." + std::to_string(bytes % kMebi * 10 / kMebi) + " MiB";
 }
 
 Error too_small(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits) {
