@@ -47,6 +47,9 @@ constexpr Bytes& operator-=(Bytes& a, Bytes b) { return a = a - b; }
 constexpr Offset operator+(Offset a, Bytes b) { return Offset(a.value() + b.value()); }
 constexpr Bytes operator-(Offset a, Offset b) { return Bytes(a.value() - b.value()); }
 
+/// `a` - `b`, or 0 where `b` is more.
+constexpr Bytes saturating_sub(Bytes a, Bytes b) { return a > b ? a - b : Bytes(0); }
+
 /// "Not there": a tick that never comes, an op or buffer that is not known.
 inline constexpr Tick kNever = Tick::max();
 inline constexpr OpId kNoOp = OpId::max();

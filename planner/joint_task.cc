@@ -38,7 +38,7 @@ bool JointTask::will_do(Bytes height) {
 std::optional<Solution> JointTask::solve_large_first(Problem whole) const {
   const std::optional<LargePart> large = large_part(whole, bound_);
   if (!large) return std::nullopt;
-  const Bytes room = enough() - std::min(enough(), large->bound_of_rest);
+  const Bytes room = saturating_sub(enough(), large->bound_of_rest);
   const Result<Solution> first = placer_.solve(large->problem, kLargeFirst, std::max(large->bound, room));
   if (!first) return std::nullopt;
   for (std::size_t i = 0; i < large->items.size(); ++i)

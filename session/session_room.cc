@@ -1,5 +1,4 @@
 // What a session gives up for a request when memory is short.
-#include <algorithm>
 #include <string>
 
 #include "session/session_state.h"
@@ -15,13 +14,12 @@ constexpr std::chrono::milliseconds kPatienceWithRuntime(100);
 constexpr std::chrono::milliseconds kNoWait(0);
 
 Bytes idle_in_arena(const Session& session) {
-  const Bytes arena = session.arena_bytes();
-  return arena - std::min(arena, session.arena_live_bytes());
+  return saturating_sub(session.arena_bytes(), session.arena_live_bytes());
 }
 
 Bytes cached_upstream(DevicePort& port) {
   const UpstreamUse use = port.upstream_use();
-  return use.reserved - std::min(use.reserved, use.allocated);
+  return saturating_sub(use.reserved, use.allocated);
 }
 
 }  // namespace

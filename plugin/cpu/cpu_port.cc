@@ -72,7 +72,7 @@ void CpuPort::release_upstream_cache() {
 session::UpstreamUse CpuPort::upstream_use() {
   const Bytes held = ledger_.upstream();
   const Bytes peak = ledger_.peak_upstream();
-  return {held - std::min(held, kept_.bytes()), held, peak, peak};
+  return {saturating_sub(held, kept_.bytes()), held, peak, peak};
 }
 
 Bytes CpuPort::decommit(void* address, Bytes bytes) {

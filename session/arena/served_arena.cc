@@ -41,14 +41,13 @@ Bytes ServedArena::outside_bytes(const UpstreamUse& use) const {
 
 Bytes ServedArena::staying_outside(const JointPlan& plans) const {
   const Bytes outside = outside_bytes(port_.upstream_use());
-  return outside - std::min(outside, handed_on(plans));
+  return saturating_sub(outside, handed_on(plans));
 }
 
 Bytes ServedArena::counted_outside(const JointPlan& plans, Bytes lasting) const {
-  const auto less = [](Bytes from, Bytes by) { return from - std::min(from, by); };
-  const Bytes in_place = less(allocator().live_bytes(), lasting);
-  const Bytes displaced = less(least_handed_on(plans), in_place);
-  return less(less(port_.ledger()->held(), arena_->charged()), displaced);
+  const Bytes in_place = saturating_sub(allocator().live_bytes(), lasting);
+  const Bytes displaced = saturating_sub(least_handed_on(plans), in_place);
+  return saturating_sub(saturating_sub(port_.ledger()->held(), arena_->charged()), displaced);
 }
 
 // ---- mapping and serving

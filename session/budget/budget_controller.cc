@@ -248,11 +248,9 @@ Bytes BudgetController::upstream_page() const {
 
 std::optional<Bytes> BudgetController::most_room(Bytes idle) const {
   if (!on() || !ledger_->limited()) return std::nullopt;
-  const std::uint64_t evictable = state_.load() == State::kWatching ? torch_.evictable(device_).value() : 0;
-  const std::uint64_t held = ledger_->held().value();
-  const std::uint64_t stays = held - std::min(held, evictable + idle.value());
-  const std::uint64_t limit = ledger_->limit().value();
-  const std::uint64_t room = limit - std::min(limit, stays);
+  const Bytes evictable = state_.load() == State::kWatching ? torch_.evictable(device_) : Bytes(0);
+  const Bytes stays = saturating_sub(ledger_->held(), evictable + idle);
+  const std::uint64_t room = saturating_sub(ledger_->limit(), stays).value();
   return Bytes(room - room % std::max(upstream_page(), Bytes(1)).value());
 }
 

@@ -24,8 +24,6 @@ constexpr std::uint64_t kCalmMarks = 8;  // then a schedule is proven
 constexpr std::uint64_t kTighterShare = 32;
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
 
-Bytes less(Bytes from, std::uint64_t by) { return from - Bytes(std::min(from.value(), by)); }
-
 }  // namespace
 
 void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool limited) {
@@ -73,7 +71,7 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
   if (scheduler_.busy() || fits_ >= kMostFits) return false;
   ++fits_;
   const Bytes present = present_.height.value() == 0 ? budget_ : std::min(budget_, present_.height);
-  ask(less(present, excess.value() + limit.value() / kMoreShare));
+  ask(saturating_sub(present, excess + Bytes(limit.value() / kMoreShare)));
   return follows();
 }
 
@@ -96,7 +94,7 @@ void ScheduleController::take_log(Bytes limit) {
   rescue_cost_.note_log(*log_, torch_.counters());
   tries_ = fits_ = 0;
   if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
-  ask(less(limit, heap_margin(limit).value()));
+  ask(saturating_sub(limit, heap_margin(limit)));
 }
 
 void ScheduleController::ask(Bytes budget) {
@@ -191,7 +189,7 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   keep_schedule(tries_ >= kMostTries);
   if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
   ++tries_;
-  ask(less(budget_, limit.value() / kTighterShare));
+  ask(saturating_sub(budget_, Bytes(limit.value() / kTighterShare)));
 }
 
 void ScheduleController::try_again(const std::string& why) {

@@ -50,7 +50,7 @@ void SessionFacts::note_peak_before(Bytes peak_live) {
 void SessionFacts::note_modelled(Bytes modelled, Bytes rounding) {
   const std::lock_guard lock(mutex_);
   facts_.modelled = modelled;
-  facts_.recording_excess = facts_.reserved_before - std::min(facts_.reserved_before, modelled + rounding);
+  facts_.recording_excess = saturating_sub(facts_.reserved_before, modelled + rounding);
 }
 
 Bytes SessionFacts::modelled() const {

@@ -47,7 +47,7 @@ Bytes ArenaExchange::lacking() const {
   const Bytes limit = port_.ledger()->limit();
   const Bytes outside = arena_.counted_outside(plans_.in_use(), pinned);
   const Bytes needed = arena_.mapped() + pinned + outside + heap_margin(limit);
-  return needed - std::min(needed, limit);
+  return saturating_sub(needed, limit);
 }
 
 // It stays due as long as iterations miss.

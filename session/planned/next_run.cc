@@ -56,7 +56,7 @@ void NextRun::keep(const JointPlan& plans) {
   const Bytes outside =
       std::max(least_outside_.value_or(arena_.outside_bytes(port_.upstream_use())), guard_.beside());
   const Bytes lasting = planner::lasting_bytes(plans);
-  const Bytes stays = outside - std::min(outside, lasting);
+  const Bytes stays = saturating_sub(outside, lasting);
   const Bytes sum = allocator::round_up_to(plans.height, port_.arena_page()) + stays;
   const std::optional<Bytes> most = guard_.most();
   if (most && sum > *most)

@@ -1,6 +1,5 @@
 #include "session/rescue/plan_under_budget.h"
 
-#include <algorithm>
 #include <string>
 
 namespace stowage::session {
@@ -50,7 +49,7 @@ Bytes PlanUnderBudget::excess_of(const JointPlan& plans) const {
   const Ledger& ledger = *port_.ledger();
   if (!port_.commits_in_parts()) return ledger.missing(plans.height);
   const Bytes sum = plans.height + arena_.staying_outside(plans);
-  return sum - std::min(sum, ledger.limit());
+  return saturating_sub(sum, ledger.limit());
 }
 
 // Under a schedule, one for fewer bytes may leave enough room.

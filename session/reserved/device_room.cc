@@ -15,7 +15,7 @@ constexpr std::uint64_t kMostStrain = 16;                 // a fifth of all iter
 constexpr std::uint64_t kSharesOfLittle = 256;            // of what may be reserved
 constexpr std::uint64_t kFirstShare = 4;                  // of the arena
 
-Bytes cached(const UpstreamUse& use) { return use.reserved - std::min(use.reserved, use.allocated); }
+Bytes cached(const UpstreamUse& use) { return saturating_sub(use.reserved, use.allocated); }
 
 }  // namespace
 

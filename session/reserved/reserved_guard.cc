@@ -131,7 +131,7 @@ std::optional<Bytes> ReservedGuard::room_for_arena(Bytes reserved, Bytes pinned)
   if (!allowed) return std::nullopt;
   const Bytes outside = std::max(arena_.outside_bytes(port_.upstream_use()) + pinned, beside_);
   const Bytes all = std::max(*allowed, reserved);
-  return all - std::min(all, outside);
+  return saturating_sub(all, outside);
 }
 
 ReservedGuard::Verdict ReservedGuard::on_iteration(bool clean, bool planning) {

@@ -1,6 +1,5 @@
 #include "plugin/cuda/device/arena_directory.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -38,7 +37,7 @@ class ListedArena final : public allocator::Arena {
     const std::lock_guard lock(entry_->changing);
     const std::size_t before = entry_->segments.size();
     Status grown =
-        within_fraction(bytes - std::min(bytes, arena_->mapped()), [&] { return arena_->grow(bytes); });
+        within_fraction(saturating_sub(bytes, arena_->mapped()), [&] { return arena_->grow(bytes); });
     note();
     tell_from(before, true);
     return grown ? share_from(before, entry_->segments.size()) : grown;

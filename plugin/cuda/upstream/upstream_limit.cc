@@ -78,7 +78,7 @@ void UpstreamLimit::tell_meter(std::int64_t delta) noexcept {
 
 void UpstreamLimit::cap(std::optional<Bytes> most) noexcept try {
   std::optional<Bytes> checked;
-  if (most) checked = Bytes(most->value() - std::min(most->value(), page_slack().value()));
+  if (most) checked = saturating_sub(*most, page_slack());
   fraction_.cap(checked);
   if (most && ledger_->upstream() > *most) upstream_.emptyCache();
 } catch (const std::exception& error) {
