@@ -107,33 +107,22 @@ bool Follower::come_back(std::uint64_t shape) {
   return true;
 }
 
-void Follower::note_recent(std::uint64_t shape) {
-  if (recent_.size() == kFirstOps) recent_.erase(recent_.begin());
-  recent_.push_back({shape, made_.size()});
-}
-
-bool Follower::has_recent_at(const Schedule& schedule, std::size_t op) const {
-  const std::vector<std::uint64_t>& ops = schedule.shape_hashes;
-  return op + kFirstOps <= ops.size() &&
-         std::equal(recent_.begin(), recent_.end(), ops.begin() + static_cast<std::ptrdiff_t>(op),
-                    [](const Recent& recent, std::uint64_t shape) { return recent.shape == shape; });
-}
-
 // Layers may be alike: the ops that a detour may lead to come first.
 bool Follower::may_be_on_the_way() const {
   if (!is_on_course()) return false;
   for (std::size_t op = next_op_; op <= next_op_ + Detour::kMost; ++op)
-    if (has_recent_at(kinds_[now_], op)) return true;
+    if (recent_.are_at(kinds_[now_].shape_hashes, op)) return true;
   return false;
 }
 
 bool Follower::find_again() {
-  if (recent_.size() < kFirstOps || may_be_on_the_way()) return false;
-  const bool where_it_left =
-      !is_on_course() && !kinds_[now_].made_before.empty() && has_recent_at(kinds_[now_], next_op_);
+  if (may_be_on_the_way()) return false;
+  const bool where_it_left = !is_on_course() && !kinds_[now_].made_before.empty() &&
+                             recent_.are_at(kinds_[now_].shape_hashes, next_op_);
   if (!where_it_left) {
-    const auto begun = std::find_if(kinds_.begin(), kinds_.end(),
-                                    [&](const Schedule& kind) { return has_recent_at(kind, 0); });
+    const auto begun = std::find_if(kinds_.begin(), kinds_.end(), [&](const Schedule& kind) {
+      return recent_.are_at(kind.shape_hashes, 0);
+    });
     if (begun == kinds_.end()) return false;
     now_ = static_cast<std::size_t>(begun - kinds_.begin());
     next_op_ = 0;
@@ -141,8 +130,8 @@ bool Follower::find_again() {
   if (!is_on_course()) --counts_.left;
   course_ = Course::kOn;
   detour_.begin_iteration();
-  go_on_at(next_op_, recent_.front().made);
-  next_op_ += kFirstOps - 1;
+  go_on_at(next_op_, recent_.made_before());
+  next_op_ += RecentOps::kMost - 1;
   catch_up();
   return true;
 }
@@ -157,7 +146,7 @@ void Follower::act_before_next_op() {
 void Follower::before_op(std::uint64_t shape) {
   counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
   if (course_ == Course::kWaiting) return;
-  note_recent(shape);
+  recent_.note(shape, made_.size());
   const bool follows = is_on_course() && !detour_.is_on() && (continues(kinds_[now_], shape) || turn(shape));
   if (follows || (is_on_course() && come_back(shape)) || find_again()) act_before_next_op();
 }

@@ -22,13 +22,12 @@
 #include "core/support/kind_history.h"
 #include "recompute/residency/residency.h"
 #include "recompute/schedule/detour.h"
+#include "recompute/schedule/recent_ops.h"
 
 namespace stowage::recompute {
 
 class Follower {
  public:
-  static constexpr std::size_t kFirstOps = 8;  ///< that tell where a kind goes on
-
   Follower(StorageBook& book, Residency& residency) : book_(book), residency_(residency) {}
 
   /// Begins with the next iteration, beside the others; replaces one for the same ops. Requires: the
@@ -65,8 +64,6 @@ class Follower {
   bool find_again();
   /// The ops that made all but the first `made` buffers are the followed kind's from `op` on.
   void go_on_at(std::size_t op, std::size_t made);
-  void note_recent(std::uint64_t shape);
-  [[nodiscard]] bool has_recent_at(const Schedule& schedule, std::size_t op) const;
   [[nodiscard]] bool may_be_on_the_way() const;
   void catch_up();
   void note_resync();
@@ -87,12 +84,8 @@ class Follower {
   std::size_t next_action_ = 0;
   enum class Course : std::uint8_t { kWaiting, kOn, kLost };
   [[nodiscard]] bool is_on_course() const { return course_ == Course::kOn; }
-  struct Recent {
-    std::uint64_t shape;
-    std::size_t made;  ///< of made_ when the op began
-  };
   Course course_ = Course::kWaiting;  ///< kWaiting: for the next iteration
-  std::vector<Recent> recent_;        ///< the latest ops, oldest first; at most kFirstOps
+  RecentOps recent_;
   Detour detour_;
   bool resynced_ = false;  ///< in this iteration
   FollowCounters counts_;

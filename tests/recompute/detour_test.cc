@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "recompute/schedule/recent_ops.h"
+
 namespace stowage::recompute {
 namespace {
 
@@ -118,6 +120,23 @@ TEST(DetourTest, InAShortIterationNothingMayDiffer) {
   one.pass_known(0, 2).pass_others(1).pass_known(3, 7);
   EXPECT_TRUE(one.detour_.is_lost());
   EXPECT_FALSE(one.ends_well());
+}
+
+TEST(RecentOps, TellAPlaceByEightOps) {
+  const std::vector<std::uint64_t> known{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  RecentOps recent;
+  for (std::uint64_t op = 0; op < 9; ++op) {
+    EXPECT_FALSE(recent.are_at(known, 1));
+    recent.note(op + 1, 100 + op);
+  }
+  EXPECT_TRUE(recent.are_at(known, 1));
+  EXPECT_FALSE(recent.are_at(known, 0));
+  EXPECT_FALSE(recent.are_at(known, 3)) << "there are fewer";
+  EXPECT_EQ(recent.made_before(), 101u) << "of the eighth last one";
+  recent.note(11, 0);
+  EXPECT_FALSE(recent.are_at(known, 2));
+  recent.clear();
+  EXPECT_FALSE(recent.are_at(known, 1));
 }
 
 }  // namespace
