@@ -1,9 +1,9 @@
 """Plans that are kept between runs: what a job keeps and finds, and the command `stowage cache`."""
 
 import json
-import re
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
