@@ -17,11 +17,6 @@ Bytes idle_in_arena(const Session& session) {
   return saturating_sub(session.arena_bytes(), session.arena_live_bytes());
 }
 
-Bytes cached_upstream(DevicePort& port) {
-  const UpstreamUse use = port.upstream_use();
-  return saturating_sub(use.reserved, use.allocated);
-}
-
 }  // namespace
 
 // ---- under a budget
@@ -82,14 +77,14 @@ bool Session::make_room_upstream(Bytes bytes) {
 std::optional<Bytes> Session::most_room() const {
   State& state = *state_;
   if (!state.budget.on()) return std::nullopt;
-  return state.budget.most_room(idle_in_arena(*this) + cached_upstream(state.port));
+  return state.budget.most_room(idle_in_arena(*this) + state.port.upstream_use().cached());
 }
 
 std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {
   State& state = *state_;
   return state.budget.explain({.wanted = bytes,
                                .idle_arena = idle_in_arena(*this),
-                               .cached = cached_upstream(state.port),
+                               .cached = state.port.upstream_use().cached(),
                                .workspaces = workspaces});
 }
 

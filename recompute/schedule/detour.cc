@@ -15,14 +15,6 @@ std::size_t Detour::most(const Shapes& known) const {
   return std::min(kMost, share - std::min(share, differing_));
 }
 
-// The ops passed last are those of `known` from `first` on.
-bool Detour::is_alike(const Shapes& known, std::size_t first) const {
-  const auto last = passed_.end() - kAlike;
-  return first + kAlike <= known.size() &&
-         std::equal(last, passed_.end(), known.begin() + static_cast<std::ptrdiff_t>(first),
-                    [](const Passed& passed, std::uint64_t shape) { return passed.shape == shape; });
-}
-
 std::optional<Detour::Way> Detour::pass(std::uint64_t shape, std::size_t made, const Shapes& known,
                                         std::size_t from) {
   on_ = true;
@@ -30,7 +22,7 @@ std::optional<Detour::Way> Detour::pass(std::uint64_t shape, std::size_t made, c
   if (passed_.size() < kAlike) return std::nullopt;
   const std::size_t instead = passed_.size() - kAlike;
   for (std::size_t left_out = 0; left_out <= most(known); ++left_out) {
-    if (!is_alike(known, from + left_out)) continue;
+    if (!end_as(passed_, kAlike, known, from + left_out)) continue;
     differing_ += std::max(instead, left_out);
     const Way way{from + left_out + kAlike - 1, passed_[instead].made};
     passed_.clear();

@@ -14,6 +14,8 @@
 #include <optional>
 #include <vector>
 
+#include "recompute/schedule/recent_ops.h"
+
 namespace stowage::recompute {
 
 class Detour {
@@ -41,14 +43,9 @@ class Detour {
   [[nodiscard]] bool ends_well(const Shapes& known, std::size_t from) const;
 
  private:
-  struct Passed {
-    std::uint64_t shape;
-    std::size_t made;
-  };
-  [[nodiscard]] bool is_alike(const Shapes& known, std::size_t first) const;
   [[nodiscard]] std::size_t most(const Shapes& known) const;
 
-  std::vector<Passed> passed_;
+  std::vector<BegunOp> passed_;
   std::size_t differing_ = 0;  ///< ops in this iteration, but for those of the present detour
   bool on_ = false;
   bool lost_ = false;

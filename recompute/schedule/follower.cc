@@ -81,10 +81,11 @@ void Follower::lose() {
 // Entries are numbered as in the logged iteration: those of ops that were left out are missing, and those of
 // ops that came instead have no number.
 void Follower::go_on_at(std::size_t op, std::size_t made) {
-  const std::vector<std::uint32_t>& before = kinds_[now_].made_before;
-  const std::size_t known = next_op_ == 0 ? 0 : before[next_op_];
-  const std::size_t kept = std::min(made, known);
-  const std::size_t missing = (op == 0 ? 0 : before[op]) - kept;
+  const auto known = [&before = kinds_[now_].made_before](std::size_t at) {
+    return at == 0 ? 0u : before[at];
+  };
+  const std::size_t kept = std::min<std::size_t>(made, known(next_op_));
+  const std::size_t missing = known(op) - kept;
   const auto at = [this](std::size_t entry) { return made_.begin() + static_cast<std::ptrdiff_t>(entry); };
   made_.erase(at(kept), at(made));
   made_.insert(at(kept), missing, Made{nullptr, 0});
@@ -146,7 +147,7 @@ void Follower::act_before_next_op() {
 void Follower::before_op(std::uint64_t shape) {
   counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
   if (course_ == Course::kWaiting) return;
-  recent_.note(shape, made_.size());
+  recent_.note({shape, made_.size()});
   const bool follows = is_on_course() && !detour_.is_on() && (continues(kinds_[now_], shape) || turn(shape));
   if (follows || (is_on_course() && come_back(shape)) || find_again()) act_before_next_op();
 }

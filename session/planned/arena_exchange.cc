@@ -15,10 +15,10 @@ ArenaExchange::Outcome ArenaExchange::on_iteration(bool clean, Bytes reserved) {
   if (!is_due() || !may_exchange()) return Outcome::kNone;
   if (budget_.on()) {
     excess_ = lacking();
-    if (excess_.value() == 0) return exchange();
-    if (plans_.makes_anew()) return Outcome::kNone;  // these may do without another arena
+    const bool fits = excess_.value() == 0;
+    if (!fits && plans_.makes_anew()) return Outcome::kNone;  // these may do without another arena
     due_for_ = 0;
-    return Outcome::kTooLarge;
+    return fits ? exchange() : Outcome::kTooLarge;
   }
   due_for_ = 0;
   const Bytes pinned = arena_.allocator().pinned_bytes(plans_.crossing_offsets());
@@ -69,7 +69,6 @@ bool ArenaExchange::may_exchange() const {
 }
 
 ArenaExchange::Outcome ArenaExchange::exchange() {
-  due_for_ = 0;
   plans_.cancel();
   const std::vector<Plan> active = plans_.in_use().plans;
   arena_.pause();

@@ -26,6 +26,8 @@ struct UpstreamUse {
   Bytes reserved{0};
   Bytes peak_allocated{0};  ///< highest so far; 0 when the device cannot tell
   Bytes peak_reserved{0};   ///< highest so far; 0 when the device cannot tell
+  /// Free blocks that it keeps, and their fragments.
+  [[nodiscard]] Bytes cached() const { return saturating_sub(reserved, allocated); }
 };
 
 /// What happens to a block of the arena. A free is completed once no stream uses the block any more.

@@ -15,23 +15,21 @@ constexpr std::uint64_t kMostStrain = 16;                 // a fifth of all iter
 constexpr std::uint64_t kSharesOfLittle = 256;            // of what may be reserved
 constexpr std::uint64_t kFirstShare = 4;                  // of the arena
 
-Bytes cached(const UpstreamUse& use) { return saturating_sub(use.reserved, use.allocated); }
-
 }  // namespace
 
 void DeviceRoom::release_upstream() {
   port_.release_upstream_cache();
-  unreleasable_.store(cached(port_.upstream_use()).value(), std::memory_order_relaxed);
+  unreleasable_.store(port_.upstream_use().cached().value(), std::memory_order_relaxed);
 }
 
 Bytes DeviceRoom::pinned() const {
-  return std::min(cached(port_.upstream_use()), Bytes(unreleasable_.load(std::memory_order_relaxed)));
+  return std::min(port_.upstream_use().cached(), Bytes(unreleasable_.load(std::memory_order_relaxed)));
 }
 
 // Does not retry what upstream could not release: each try waits for the device.
 void DeviceRoom::release_upstream_if_worth(const UpstreamUse& use) {
   const Bytes kept(unreleasable_.load(std::memory_order_relaxed));
-  if (cached(use) >= kept + kWorthReleasing) release_upstream();
+  if (use.cached() >= kept + kWorthReleasing) release_upstream();
 }
 
 // While Stowage records, long-lived blocks are kept apart and do not fill the holes that they otherwise
@@ -42,7 +40,7 @@ void DeviceRoom::keep_peak_low(Bytes bytes) {
   if (use.reserved + bytes <= use.peak_reserved) return;
   const Bytes kept(unreleasable_.load(std::memory_order_relaxed));
   const Bytes worth(std::max(kWorthReleasing.value(), use.reserved.value() / kSharesOfLittle));
-  if (cached(use) >= kept + worth && port_.largest_cached() < bytes) release_upstream();
+  if (use.cached() >= kept + worth && port_.largest_cached() < bytes) release_upstream();
 }
 
 // True if it did so in the present iteration.
@@ -76,7 +74,7 @@ bool DeviceRoom::fits_budget(const Ledger& ledger, Bytes lacking) {
   const Bytes missing = ledger.missing(lacking);
   if (missing.value() == 0) return true;
   const UpstreamUse use = port_.upstream_use();
-  if (!port_.may_wait() || cached(use) < missing) return false;
+  if (!port_.may_wait() || use.cached() < missing) return false;
   release_upstream_if_worth(use);
   return ledger.missing(lacking).value() == 0;
 }
@@ -109,7 +107,7 @@ void DeviceRoom::for_upstream(Bytes bytes, StreamId stream) {
   if (!most || guard_.held(use.reserved) + bytes <= *most) return;
   // Skip the exact check for a small request that the cache can probably serve.
   const bool little = bytes.value() < most->value() / kSharesOfLittle && guard_.held(use.reserved) <= *most;
-  if ((little || bytes < kWorthReleasing) && cached(use) >= bytes) return;
+  if ((little || bytes < kWorthReleasing) && use.cached() >= bytes) return;
   const Bytes growth = port_.upstream_growth(bytes, stream);
   if (growth.value() == 0 || guard_.held(use.reserved) + growth <= *most) return;
   release_upstream_if_worth(use);

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import re
 import shutil
 import stat
 import subprocess
@@ -137,8 +136,7 @@ def test_list_shows_what_is_kept(caches):
     head, columns, row = done.stdout.splitlines()
     assert head.startswith(f"{caches}/stowage/plans: 1 plan, ") and columns.split()[:3] == ["job", "device", "torch"]
     assert "small job" in row and "CPU" in row and row.endswith(" min")
-    again = cache(caches, "list").stdout  # a minute may have passed meanwhile
-    assert re.sub(r"\d+ min$", "", again.strip()) == re.sub(r"\d+ min$", "", done.stdout.strip())
+    assert cache(caches, "list").stdout in (done.stdout, cache(caches).stdout)  # ages are in minutes
 
 
 def test_list_as_json_has_the_details(caches):

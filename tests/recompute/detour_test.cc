@@ -127,13 +127,13 @@ TEST(RecentOps, TellAPlaceByEightOps) {
   RecentOps recent;
   for (std::uint64_t op = 0; op < 9; ++op) {
     EXPECT_FALSE(recent.are_at(known, 1));
-    recent.note(op + 1, 100 + op);
+    recent.note({op + 1, 100 + op});
   }
   EXPECT_TRUE(recent.are_at(known, 1));
   EXPECT_FALSE(recent.are_at(known, 0));
   EXPECT_FALSE(recent.are_at(known, 3)) << "there are fewer";
   EXPECT_EQ(recent.made_before(), 101u) << "of the eighth last one";
-  recent.note(11, 0);
+  recent.note({11, 0});
   EXPECT_FALSE(recent.are_at(known, 2));
   recent.clear();
   EXPECT_FALSE(recent.are_at(known, 1));

@@ -88,7 +88,7 @@ def row(run: Run, result: Result, model: str, percent: int, limit: int, seen: di
     if ours and plain:
         result.figure(f"{model}: iteration in {percent} % of the peak", ours, "ms", ("the plain job", plain))
     schedule = budget.get("schedule", {})
-    if schedule.get("ops_ms"):  # without those run again: more than plain takes where libraries chose slower kernels
+    if plain and schedule.get("ops_ms"):  # without those run again; above plain where libraries chose slower kernels
         result.figure(f"{model}: ops in {percent} %, as recorded", schedule["ops_ms"], "ms", ("the plain iteration", plain))
     if schedule.get("peak_bytes"):
         result.figure(f"{model}: predicted peak in {percent} %", schedule["peak_bytes"], "bytes", ("most held", most))

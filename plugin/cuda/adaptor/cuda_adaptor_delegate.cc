@@ -1,6 +1,8 @@
 // The calls that the adaptor delegates to upstream, with the little that the arena adds.
 #include <c10/cuda/CUDAGuard.h>
 
+#include <algorithm>
+
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "recompute/recompute.h"
 

@@ -84,7 +84,7 @@ SIM_API cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
   return propose(wanted, count, results, kBackwardFilter);
 }
 
-// torch.backends.cudnn.benchmark: "measuring" finds the same algorithm.
+// torch.backends.cudnn.benchmark: "measuring" finds the same algorithms, but for what has no room to run in.
 SIM_API cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
     cudnnHandle_t, const cudnnTensorDescriptor_t, const void*, const cudnnFilterDescriptor_t, const void*,
     const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, void*, const int wanted, int* count,
