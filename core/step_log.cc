@@ -1,7 +1,9 @@
 #include "core/step_log.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace stowage {
 namespace {
@@ -60,6 +62,21 @@ std::uint64_t ops_ns(const StepLog& log) {
   std::uint64_t sum = 0;
   for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
   return sum;
+}
+
+void even_out_host_times(StepLog& log) {
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_shape;
+  for (std::size_t op = 0; op < log.shape_hashes.size(); ++op)
+    if (log.trace.ops[op].timed_by == TimeSource::kHost)
+      by_shape[log.shape_hashes[op]].push_back(log.trace.ops[op].duration_ns);
+  for (auto& [shape, times] : by_shape) {
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    times.front() = *middle;
+  }
+  for (std::size_t op = 0; op < log.shape_hashes.size(); ++op)
+    if (log.trace.ops[op].timed_by == TimeSource::kHost)
+      log.trace.ops[op].duration_ns = by_shape[log.shape_hashes[op]].front();
 }
 
 std::uint64_t replayed_ns(const StepLog& log) {

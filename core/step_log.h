@@ -58,6 +58,10 @@ struct StepLog {
 /// shape. Those that are like no op of the iteration count with the mean of the others.
 [[nodiscard]] std::uint64_t replayed_ns(const StepLog& log);
 
+/// Sets the time of each op that the host timed once to the median of the iteration's ops of its shape: a
+/// single measurement may be off by much, as when another process had the core.
+void even_out_host_times(StepLog& log);
+
 /// By op: how many of StepLog::made there are when it begins.
 [[nodiscard]] std::vector<std::uint32_t> made_before_ops(const StepLog& log);
 
@@ -85,6 +89,7 @@ struct Schedule {
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
   Bytes peak{0};                ///< most bytes held at a time
   Bytes height{0};              ///< the peak once all buffers have fixed offsets
+  bool received = false;        ///< another process made it, by what ops take there
 };
 
 }  // namespace stowage

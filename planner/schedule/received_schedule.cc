@@ -49,6 +49,7 @@ Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions,
   const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);
   if (!height) return height.error();
   schedule.height = Bytes(*height);
+  schedule.received = true;
   return schedule;
 }
 

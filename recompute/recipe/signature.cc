@@ -54,7 +54,8 @@ void Signature::note_cost(std::uint64_t ns, std::uint64_t made_bytes) {
     if (calls_++ == 0) cost_ns_ = modelled_cost_ns(*this, made_bytes);
     return;
   }
-  constexpr std::uint32_t kMeasured = 3;  // the first may set things up; the least of a few is the call's own
+  // The least of many is the own time of a call: the first set things up, and a busy machine delays others.
+  constexpr std::uint32_t kMeasured = 16;
   if (calls_ == kMeasured) return;
   least_ns_ = calls_++ == 0 ? ns : std::min(least_ns_, ns);
   // Steps of 1/8 to 1/4 of the figure.

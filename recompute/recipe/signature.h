@@ -2,7 +2,7 @@
 // repeat the same few hundred signatures, so that each is written down once and recipes only name it.
 // Signatures are told apart by their fingerprints alone (call_hash.h).
 //
-// A signature also knows what its calls cost. On the CPU the figure is measured in the first few calls and
+// A signature also knows what its calls cost. On the CPU the figure is the least of the first 16 calls and
 // then stays, so that what is chosen by it is the same in every steady iteration; on CUDA it is computed from
 // sizes (modelled_cost.h).
 //
@@ -71,7 +71,7 @@ struct Signature : Counted<Signature> {
 
   [[nodiscard]] Obeyed obeyed() const;
 
-  /// Notes that a call took `ns` and made storages of `made_bytes`. After a few calls the cost stays fixed.
+  /// Notes that a call took `ns` and made storages of `made_bytes`. After 16 calls the cost stays fixed.
   void note_cost(std::uint64_t ns, std::uint64_t made_bytes);
   /// Time of a call: measured, in steps of about a fifth, or modelled; 0 before the first.
   [[nodiscard]] std::uint64_t cost_ns() const { return cost_ns_; }

@@ -76,6 +76,7 @@ void StepWatch::finish_log() {
   if (log) log->replayed = std::exchange(replayed_, {});
   if (log) times_->end_iteration(*log);
   if (log && times_->to_come() > 0) return;
+  if (log) even_out_host_times(*log);
   if (log) times_->put_into(*log);
   times_.reset();
   log_.emplace(std::move(log));

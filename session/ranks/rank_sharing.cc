@@ -136,6 +136,10 @@ Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, const s
   work.noun = "schedules";
   work.longest_s = kLongestScheduleSeconds;
   work.counts = &SharingFacts::schedules;
+  if (!offers(work.name)) {
+    count(work.counts, &SharedWork::made);
+    return make();
+  }
   work.make = make;
   work.encode = [](const Schedule& made) { return encode_actions(made.actions); };
   work.decode = [&](const Exchange::Value& value) -> Result<Schedule> {
@@ -157,6 +161,11 @@ void RankSharing::note_group(const RankGroup& group) {
 void RankSharing::note_digest(const std::string& digest) {
   const std::lock_guard lock(mutex_);
   facts_.digest = digest;
+}
+
+bool RankSharing::offers(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  return offered_.insert(name).second;
 }
 
 void RankSharing::count(SharedWork SharingFacts::*of, std::uint64_t SharedWork::*outcome) {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "planner/background.h"
@@ -54,7 +55,8 @@ class RankSharing {
 
   /// make_plans(), or what another rank made.
   [[nodiscard]] planner::BackgroundPlanner::Maker plan_maker();
-  /// BackgroundScheduler::make(), or what another rank made.
+  /// BackgroundScheduler::make(), or what another rank made; that is offered once, and whoever asks for the
+  /// same again gets one that is made here.
   [[nodiscard]] planner::schedule::BackgroundScheduler::Maker schedule_maker();
   [[nodiscard]] SharingFacts facts() const;
 
@@ -83,6 +85,7 @@ class RankSharing {
   [[nodiscard]] ExchangeLimits limits_for(double longest_s) const;
   void note_group(const RankGroup& group);
   void note_digest(const std::string& digest);
+  [[nodiscard]] bool offers(const std::string& name);
   void count(SharedWork SharingFacts::*of, std::uint64_t SharedWork::*outcome);
   void note_exchange(const Exchange& exchange);
 
@@ -90,6 +93,7 @@ class RankSharing {
   const bool on_;
   const std::optional<ExchangeLimits> limits_;
   mutable std::mutex mutex_;
+  std::set<std::string> offered_;  ///< names of schedules
   SharingFacts facts_;
 };
 

@@ -88,5 +88,19 @@ TEST(ReplayedTime, IsThatOfTheIterationsOpsOfTheSameShape) {
   EXPECT_EQ(replayed_ns(log), 0u);
 }
 
+TEST(HostTimes, OfOneShapeAreTheMedianOfTheirIteration) {
+  StepLog log;
+  log.trace.ops.resize(6);
+  log.shape_hashes = {1, 1, 1, 2, 2, 1};
+  const std::uint64_t times[] = {10, 14'000, 12, 7, 90, 5};
+  for (std::size_t op = 0; op < 6; ++op) {
+    log.trace.ops[op].duration_ns = times[op];
+    log.trace.ops[op].timed_by = op == 5 ? TimeSource::kCupti : TimeSource::kHost;
+  }
+  even_out_host_times(log);
+  const std::uint64_t evened[] = {12, 12, 12, 7, 7, 5};
+  for (std::size_t op = 0; op < 6; ++op) EXPECT_EQ(log.trace.ops[op].duration_ns, evened[op]) << op;
+}
+
 }  // namespace
 }  // namespace stowage

@@ -203,6 +203,19 @@ TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotF
             "rescue recomputes for 0.500 ms in an iteration, the schedule would for 0.700 ms");
 }
 
+TEST_F(ScheduleControllerTest, AReceivedOneThatRecomputesMuchLongerIsMadeAnewHere) {
+  rescue(5);
+  made_ns_ = {7 * kOpNs, 5 * kOpNs};
+  received_ = 1;
+  until_followed();
+  EXPECT_FALSE(torch_.follows);
+  rescued();
+  EXPECT_TRUE(torch_.follows);
+  ASSERT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budgets_[0], budgets_[1]);
+  EXPECT_EQ(budget_.facts().recompute_ns, 5 * kOpNs);
+}
+
 TEST_F(ScheduleControllerTest, ALittleLongerThanRescueIsFollowed) {
   rescue(6);
   until_followed();

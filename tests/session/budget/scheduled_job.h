@@ -38,7 +38,8 @@ class ScheduledJob : public ::testing::Test {
       schedule.shape_hashes = log.shape_hashes;
       schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
       schedule.replays = 7;
-      schedule.replay_ns = 7 * kOpNs;
+      schedule.replay_ns = budgets_.size() <= made_ns_.size() ? made_ns_[budgets_.size() - 1] : 7 * kOpNs;
+      schedule.received = budgets_.size() <= received_;
       schedule.height = height_;
       return schedule;
     };
@@ -76,6 +77,8 @@ class ScheduledJob : public ::testing::Test {
 
   FakeTorch torch_;
   std::vector<Bytes> budgets_;
+  std::vector<std::uint64_t> made_ns_;  ///< that the first schedules take
+  std::size_t received_ = 0;            ///< of them, another process made
   Bytes least_{0};
   Bytes height_{kLimit.value() / 2};
   std::uint64_t marks_ = 0;

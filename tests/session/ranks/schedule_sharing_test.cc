@@ -120,6 +120,16 @@ TEST_F(ScheduleSharingTest, BudgetsMayDifferByBytesAsPeaksDo) {
   EXPECT_EQ(second.counts().received, 1u) << "the first one's holds too much";
 }
 
+TEST_F(ScheduleSharingTest, WhoAsksAgainMakesItsOwn) {
+  Rank first(server, 0);
+  Rank second(server, 1);
+  EXPECT_FALSE(first.schedule(log, budget).received);
+  EXPECT_TRUE(second.schedule(log, budget).received);
+  EXPECT_FALSE(second.schedule(log, budget).received);
+  EXPECT_EQ(second.counts().received, 1u);
+  EXPECT_EQ(second.counts().made, 1u);
+}
+
 TEST_F(ScheduleSharingTest, WhatDoesNotHoldTheBudgetIsRefused) {
   const std::string name = "stowage/schedules/" + digest_of(log, budget);
   for (const RankStore::Value& value : {encode_actions({}), RankStore::Value(100, std::byte{1})}) {
