@@ -18,10 +18,14 @@ class JointPlanner {
   JointPlanner(const Kinds& kinds, const JointOptions& options, const std::stop_token& stop)
       : task_(kinds, options, stop), one_by_one_(task_) {}
 
+  // What is lower than the plans in use is mostly found by placing large buffers first, and sooner than it is
+  // known that little effort is not enough, or that the bound is no better.
   Result<JointPlan> run() {
     if (Status status = keep_in_use(); !status) return status.error();
+    const bool seeks_lower = best_ && best_->height > task_.enough();
+    if (seeks_lower) place_large_first();
     if (!is_enough()) take(one_by_one_.place(Effort::kLittle));
-    if (!is_enough()) place_large_first();
+    if (!is_enough() && !seeks_lower) place_large_first();
     if (!is_enough()) take(one_by_one_.place(Effort::kFull));
     if (!is_enough() && task_.count() > 1) take(place_at_once());
     if (task_.placer().stopped()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
