@@ -115,7 +115,7 @@ void ScheduleController::take_schedule(std::uint64_t number) {
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
   const std::uint64_t replays = schedule.replays;
   if (state_.load() != State::kFollowing && rescue_cost_.is_below(schedule)) {
-    if (schedule.received && log_ != nullptr) return ask(budget_);  // this time it is made here
+    if (schedule.received) return ask(budget_);  // this time it is made here
     return stay_alone("rescue recomputes for " + in_ms(rescue_cost_.ns().value_or(0)) +
                       " in an iteration, the schedule would for " + in_ms(schedule.replay_ns));
   }

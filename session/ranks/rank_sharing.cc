@@ -74,9 +74,17 @@ Result<Made> RankSharing::share(const Work<Made>& work, const std::stop_token& s
 }
 
 template <class Made>
+Result<Made> RankSharing::make_here(const Work<Made>& work) {
+  Result<Made> made = work.make();
+  if (made) count(work.counts, &SharedWork::made);
+  return made;
+}
+
+template <class Made>
 Result<Made> RankSharing::share_with(const RankGroup& group, const Work<Made>& work,
                                      const std::stop_token& stop) {
   note_group(group);
+  if (work.for_itself) return make_here(work);
   Exchange exchange(group, work.name, limits_for(work.longest_s), stop);
   if (const std::optional<Exchange::Value> value = exchange.claim_or_receive()) {
     Result<Made> received = work.decode(*value);
@@ -87,10 +95,9 @@ Result<Made> RankSharing::share_with(const RankGroup& group, const Work<Made>& w
     }
     note(1, "another rank's " + work.noun + " are not used: " + received.error().message);
   }
-  Result<Made> made = work.make();
+  Result<Made> made = make_here(work);
   if (exchange.claimed() && !stop.stop_requested())
     exchange.publish(made ? work.encode(*made) : Exchange::Value(), work.even_unasked);
-  if (made) count(work.counts, &SharedWork::made);
   note_exchange(exchange);
   return made;
 }
@@ -136,10 +143,7 @@ Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, const s
   work.noun = "schedules";
   work.longest_s = kLongestScheduleSeconds;
   work.counts = &SharingFacts::schedules;
-  if (!offers(work.name)) {
-    count(work.counts, &SharedWork::made);
-    return make();
-  }
+  work.for_itself = !is_new(work.name);
   work.make = make;
   work.encode = [](const Schedule& made) { return encode_actions(made.actions); };
   work.decode = [&](const Exchange::Value& value) -> Result<Schedule> {
@@ -163,9 +167,9 @@ void RankSharing::note_digest(const std::string& digest) {
   facts_.digest = digest;
 }
 
-bool RankSharing::offers(const std::string& name) {
+bool RankSharing::is_new(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  return offered_.insert(name).second;
+  return asked_for_.insert(name).second;
 }
 
 void RankSharing::count(SharedWork SharingFacts::*of, std::uint64_t SharedWork::*outcome) {

@@ -67,6 +67,7 @@ class RankSharing {
     std::string name;          ///< in the store
     std::string noun;          ///< for messages
     bool even_unasked = true;  ///< as Exchange::publish()
+    bool for_itself = false;   ///< whatever others made
     double longest_s = 0;      ///< that it may take
     SharedWork SharingFacts::*counts = nullptr;
     std::function<Result<Made>()> make;
@@ -75,6 +76,8 @@ class RankSharing {
   };
   template <class Made>
   Result<Made> share(const Work<Made>& work, const std::stop_token& stop);
+  template <class Made>
+  Result<Made> make_here(const Work<Made>& work);
   template <class Made>
   Result<Made> share_with(const RankGroup& group, const Work<Made>& work, const std::stop_token& stop);
   Result<JointPlan> plan(const planner::Kinds& kinds, const planner::JointOptions& options,
@@ -85,7 +88,8 @@ class RankSharing {
   [[nodiscard]] ExchangeLimits limits_for(double longest_s) const;
   void note_group(const RankGroup& group);
   void note_digest(const std::string& digest);
-  [[nodiscard]] bool offers(const std::string& name);
+  /// A schedule of this name is asked for the first time.
+  [[nodiscard]] bool is_new(const std::string& name);
   void count(SharedWork SharingFacts::*of, std::uint64_t SharedWork::*outcome);
   void note_exchange(const Exchange& exchange);
 
@@ -93,7 +97,7 @@ class RankSharing {
   const bool on_;
   const std::optional<ExchangeLimits> limits_;
   mutable std::mutex mutex_;
-  std::set<std::string> offered_;  ///< names of schedules
+  std::set<std::string> asked_for_;  ///< names of schedules
   SharingFacts facts_;
 };
 

@@ -130,6 +130,13 @@ TEST_F(ScheduleSharingTest, WhoAsksAgainMakesItsOwn) {
   EXPECT_EQ(second.counts().made, 1u);
 }
 
+TEST_F(ScheduleSharingTest, WhereNobodyIsNothingIsCounted) {
+  Rank alone(server, 0);
+  alone.torch.ranks.reset();
+  EXPECT_EQ(alone.schedule(log, budget).actions, alone.schedule(log, budget).actions);
+  EXPECT_EQ(alone.counts().made, 0u);
+}
+
 TEST_F(ScheduleSharingTest, WhatDoesNotHoldTheBudgetIsRefused) {
   const std::string name = "stowage/schedules/" + digest_of(log, budget);
   for (const RankStore::Value& value : {encode_actions({}), RankStore::Value(100, std::byte{1})}) {
