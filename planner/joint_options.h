@@ -2,6 +2,7 @@
 // enough.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/plan.h"
@@ -15,8 +16,10 @@ struct JointOptions : PlanOptions {
   /// Plans that the result replaces in their arena: each address stays its stream's, and offsets are kept
   /// where that is good enough. A plan is that of the kind with its fingerprint; the second one, of its twin.
   std::vector<Plan> in_use;
-  std::vector<Tenant> tenants;       ///< what the plans leave free all the time. Disjoint
-  Bytes tolerable{0};                ///< a placement that is no higher will do, as one that is good enough
+  std::vector<Tenant> tenants;  ///< what the plans leave free all the time. Disjoint
+  Bytes tolerable{0};           ///< a placement that is no higher will do, as one that is good enough
+  /// A higher one is of no use: where a bound shows that all are, none is sought (kUnplannable).
+  std::optional<Bytes> most;
   std::vector<StreamRange> claimed;  ///< what streams have in the arena besides what `in_use` says
 };
 

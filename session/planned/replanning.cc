@@ -126,7 +126,10 @@ bool Replanning::ask(Bytes reserved) {
   Status asked = plans_.learn(trace, wanted);
   std::vector<planner::Tenant> stay = tenants();
   allowance_.end();
-  if (asked) asked = plans_.make_anew(stay, arena_.allocator().stream_ranges(), tolerable(stay, reserved));
+  if (asked) {
+    asked = plans_.make_anew(stay, arena_.allocator().stream_ranges(), tolerable(stay, reserved),
+                             most(stay, reserved));
+  }
   if (!asked) {
     note(1, "the plans stay as they are: " + asked.error().message);
     learner_.close();
@@ -164,6 +167,16 @@ Bytes Replanning::expected(const std::vector<planner::Tenant>& around) const {
 // for lower ones.
 Bytes Replanning::tolerable(const std::vector<planner::Tenant>& around, Bytes reserved) {
   return std::max(expected(around), guard_.room_for_arena(reserved).value_or(Bytes(0)));
+}
+
+// Beside it the budget holds at least its margin.
+std::optional<Bytes> Replanning::most(const std::vector<planner::Tenant>& around, Bytes reserved) {
+  if (budget_.on()) {
+    const Bytes limit = port_.ledger()->limit();
+    return std::max(arena_.mapped(), saturating_sub(limit, heap_margin(limit)));
+  }
+  const std::optional<Bytes> room = guard_.room_for_arena(reserved, room_.pinned());
+  return room ? std::optional(std::max(expected(around), *room)) : std::nullopt;
 }
 
 // More memory than the job needs, or than it takes now. What stays in the arena is in it already, and what it

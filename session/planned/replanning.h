@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/plan.h"
@@ -74,6 +75,8 @@ class Replanning {
   [[nodiscard]] Bytes expected(const std::vector<planner::Tenant>& around) const;
   /// The same, or what the job can afford.
   [[nodiscard]] Bytes tolerable(const std::vector<planner::Tenant>& around, Bytes reserved);
+  /// Higher plans around these tensors would not be used.
+  [[nodiscard]] std::optional<Bytes> most(const std::vector<planner::Tenant>& around, Bytes reserved);
   [[nodiscard]] bool is_over_budget(const JointPlan& made) const;
   [[nodiscard]] bool is_worse(const JointPlan& made, Bytes reserved);
   Status put_in(const JointPlan& made, bool only_more);

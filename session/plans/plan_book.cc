@@ -89,9 +89,10 @@ Status PlanBook::make_first(const Trace& trace, bool has_beginning) {
 }
 
 Status PlanBook::make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed,
-                           Bytes tolerable) {
+                           Bytes tolerable, std::optional<Bytes> most) {
   planner::JointOptions options = options_for(kGoodEnough, std::move(tenants), std::move(claimed));
   options.tolerable = tolerable;
+  options.most = most;
   return submit(std::move(options), Making::kAnew);
 }
 

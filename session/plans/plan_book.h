@@ -56,9 +56,9 @@ class PlanBook {
   Status make_first(const Trace& trace, bool has_beginning = false);
   /// Asks for plans of all kinds in place of those in use; `tenants` stay in the arena, of which streams have
   /// `claimed` already. Plans that are no higher than `tolerable` are used without a search for better ones.
-  /// Errors as make_first().
+  /// If all must be higher than `most`, none are made. Errors as make_first().
   Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {},
-                   Bytes tolerable = Bytes(0));
+                   Bytes tolerable = Bytes(0), std::optional<Bytes> most = {});
   /// Asks for lower ones than those in use, the first that are within `good_enough` of the bound (as a share
   /// of it), else the lowest that are found with the work of some `seconds` on a quiet machine; does nothing
   /// if no thread can be started.

@@ -72,7 +72,7 @@ std::string digest_of(const planner::Kinds& kinds, const planner::JointOptions& 
   digest.add(options.total_work);
   digest.add(std::bit_cast<std::uint64_t>(options.time_limit_s));
   digest.add(std::bit_cast<std::uint64_t>(options.good_enough));
-  digest.add(options.tolerable.value());
+  digest.add(options.tolerable.value());  // not `most`, which differs by a few bytes
   add_all(digest, kinds.kinds);
   add_all(digest, kinds.transitions);
   add_all(digest, options.in_use);

@@ -162,6 +162,25 @@ TEST(MakePlans, TenantsAreLeftWhereTheyAre) {
   }
 }
 
+TEST(MakePlans, NoneAreSoughtWhereAllAreKnownToBeTooHigh) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const Kinds kinds = kinds_of(trace_of(run_automaton(seed)));
+    JointOptions options = patient();
+    options.in_use = planned(kinds).plans;
+    for (std::uint64_t at = 0; at < planned(kinds).height.value(); at += 4096)
+      options.tenants.push_back({Offset(at), Bytes(512), StreamId(0)});
+    const JointPlan around = planned(kinds, options);
+    options.most = around.height;
+    EXPECT_EQ(planned(kinds, options).height, around.height) << seed;
+    options.most = planned(kinds).lower_bound - Bytes(512);
+    const Result<JointPlan> none = make_plans(kinds, options);
+    ASSERT_FALSE(none.ok()) << seed;
+    EXPECT_EQ(none.error().code, ErrorCode::kUnplannable);
+    EXPECT_NE(none.error().message.find(std::to_string(options.most->value()) + " is the most"),
+              std::string::npos);
+  }
+}
+
 TEST(MakePlans, StreamsShareNoAddresses) {
   const JointPlan plans = planned(kinds_of(training_trace(bert(), 4)));
   std::map<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>> extents;

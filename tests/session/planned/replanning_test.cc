@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "session/ports/heap_margin.h"
 #include "tests/session/planned/planned_job.h"
 
 namespace stowage::session {
@@ -204,6 +205,8 @@ TEST_F(ReplanningTest, NorWherePagesOfUpstreamStayWhole) {
   asked.made = joint_of({higher});
   EXPECT_FALSE(train()) << "tensors hold 50 MiB outside the arena, in 90 MiB of pages";
   EXPECT_EQ(plans.in_use().height, Bytes(3 * kBlock));
+  ASSERT_TRUE(asked.options.most);
+  EXPECT_LT(*asked.options.most, higher.height);
   port.pinned = Bytes(0);
   room.release_upstream();
   ASSERT_TRUE(plans.make_anew({}));
@@ -243,6 +246,8 @@ TEST_F(ReplanningUnderABudget, PlansMoveOnlyWhereItHasRoomForThem) {
   EXPECT_FALSE(evaluate_under_it(2));
   ASSERT_EQ(asked.times, 1);
   EXPECT_TRUE(asked.options.tenants.empty());
+  const Bytes limit = port.count.limit();
+  EXPECT_EQ(asked.options.most, std::max(limit - heap_margin(limit), arena->mapped()));
   port.count.set_limit(needed + port.count.upstream() + Bytes(kMib));
   asked.made = higher;
   ASSERT_TRUE(plans.make_anew({}));
