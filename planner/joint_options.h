@@ -18,7 +18,7 @@ struct JointOptions : PlanOptions {
   std::vector<Plan> in_use;
   std::vector<Tenant> tenants;  ///< what the plans leave free all the time. Disjoint
   Bytes tolerable{0};           ///< a placement that is no higher will do, as one that is good enough
-  /// A higher one is of no use: where a bound shows that all are, none is sought (kUnplannable).
+  /// A higher one is of no use: once a bound shows that all are higher, no more work is done on any.
   std::optional<Bytes> most;
   std::vector<StreamRange> claimed;  ///< what streams have in the arena besides what `in_use` says
 };

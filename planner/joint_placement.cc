@@ -24,17 +24,20 @@ class JointPlanner {
     if (Status status = keep_in_use(); !status) return status.error();
     const bool seeks_lower = best_ && best_->height > task_.enough();
     if (seeks_lower) place_large_first();
-    if (!is_enough()) take(one_by_one_.place(Effort::kLittle));
-    if (!is_enough() && !seeks_lower) place_large_first();
-    if (!is_enough()) take(one_by_one_.place(Effort::kFull));
-    if (!is_enough() && task_.count() > 1) take(place_at_once());
+    if (seeks_more()) take(one_by_one_.place(Effort::kLittle));
+    if (seeks_more() && !seeks_lower) place_large_first();
+    if (seeks_more()) take(one_by_one_.place(Effort::kFull));
+    if (seeks_more() && task_.count() > 1) take(place_at_once());
     if (task_.placer().stopped()) return Error{ErrorCode::kCancelled, "planning was cancelled"};
     if (!best_) return *failed_;
     return plans_of(task_.kinds(), *best_, task_.options().device, task_.bound());
   }
 
  private:
-  [[nodiscard]] bool is_enough() { return best_ && task_.will_do(best_->height); }
+  [[nodiscard]] bool seeks_more() {
+    if (!best_) return true;
+    return !task_.will_do(best_->height) && !task_.is_hopeless();
+  }
 
   void take(Result<Arrangement> made) {
     if (!made.ok()) {

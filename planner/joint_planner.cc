@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,20 +59,6 @@ Result<JointPlan> weigh_twins(const Kinds& kinds, const JointOptions& options, c
   return without.ok() && (!made.ok() || without->height < made->height) ? without : made;
 }
 
-/// Not all placements are higher than options.most, with twins or without.
-Status check_most(const Kinds& kinds, const JointOptions& options) {
-  if (!options.most) return {};
-  Bytes least = placement::raised_bound(whole_problem(kinds, options));
-  if (least > *options.most) {
-    const Kinds twins = with_twins(kinds, std::vector<bool>(kinds.kinds.size(), true));
-    least = std::min(least, placement::raised_bound(whole_problem(twins, options)));
-  }
-  if (least <= *options.most) return {};
-  return Error{ErrorCode::kUnplannable, "those for all kinds would need too much memory, at least " +
-                                            std::to_string(least.value()) + " bytes, where " +
-                                            std::to_string(options.most->value()) + " is the most"};
-}
-
 /// By kind: how many plans in use it has.
 std::vector<std::ptrdiff_t> count_in_use(const Kinds& kinds, const std::vector<Plan>& in_use) {
   std::vector<std::ptrdiff_t> counts;
@@ -104,7 +89,6 @@ Result<JointPlan> make_plans_checked(const Kinds& kinds, const JointOptions& opt
   if (kinds.kinds.empty())
     return Error{ErrorCode::kUnplannable,
                  "there is no kind of iteration to plan; record until two iterations agree"};
-  if (Status status = check_most(kinds, options); !status) return status.error();
   Result<JointPlan> made = place_kinds(kinds, options, stop);
   if (!made.ok()) return made;
   const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - begun;

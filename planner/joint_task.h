@@ -45,6 +45,9 @@ class JointTask {
   /// Raises the bound before it says no.
   [[nodiscard]] bool will_do(Bytes height);
 
+  /// Every placement is known to be higher than is of use.
+  [[nodiscard]] bool is_hopeless() const { return options_.most && bound_ > *options_.most; }
+
   /// Large buffers first (kinds/large_first.h); nothing where no size parts `whole`, or either part has no
   /// placement.
   [[nodiscard]] std::optional<placement::Solution> solve_large_first(placement::Problem whole) const;

@@ -76,7 +76,7 @@ Status OneByOne::mend(const std::vector<bool>& members, Arrangement& made) {
   Result<Solution> best = repair(part.problem, were, task_.enough(), task_.placer().limits(kFurtherKind));
   if (!best) return best.error();
   const bool whole = stay(part, were, *best) == part.slots.size();
-  if (!whole && !task_.will_do(best->height)) {
+  if (!whole && !task_.will_do(best->height) && !task_.is_hopeless()) {
     Result<Solution> more = task_.placer().solve(part.problem, kFurtherKind, task_.enough());
     if (!more && more.error().code == ErrorCode::kCancelled) return more.error();
     if (more && more->height < best->height) best = std::move(more);

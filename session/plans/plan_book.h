@@ -56,7 +56,7 @@ class PlanBook {
   Status make_first(const Trace& trace, bool has_beginning = false);
   /// Asks for plans of all kinds in place of those in use; `tenants` stay in the arena, of which streams have
   /// `claimed` already. Plans that are no higher than `tolerable` are used without a search for better ones.
-  /// If all must be higher than `most`, none are made. Errors as make_first().
+  /// Those higher than `most` will not be used. Errors as make_first().
   Status make_anew(std::vector<planner::Tenant> tenants, std::vector<StreamRange> claimed = {},
                    Bytes tolerable = Bytes(0), std::optional<Bytes> most = {});
   /// Asks for lower ones than those in use, the first that are within `good_enough` of the bound (as a share

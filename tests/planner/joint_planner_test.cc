@@ -162,7 +162,8 @@ TEST(MakePlans, TenantsAreLeftWhereTheyAre) {
   }
 }
 
-TEST(MakePlans, NoneAreSoughtWhereAllAreKnownToBeTooHigh) {
+TEST(MakePlans, NoWorkIsDoneOnThoseThatAreKnownToBeTooHigh) {
+  int higher = 0;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Kinds kinds = kinds_of(trace_of(run_automaton(seed)));
     JointOptions options = patient();
@@ -171,14 +172,13 @@ TEST(MakePlans, NoneAreSoughtWhereAllAreKnownToBeTooHigh) {
       options.tenants.push_back({Offset(at), Bytes(512), StreamId(0)});
     const JointPlan around = planned(kinds, options);
     options.most = around.height;
-    EXPECT_EQ(planned(kinds, options).height, around.height) << seed;
+    EXPECT_EQ(planned(kinds, options).plans, around.plans) << seed;
     options.most = planned(kinds).lower_bound - Bytes(512);
-    const Result<JointPlan> none = make_plans(kinds, options);
-    ASSERT_FALSE(none.ok()) << seed;
-    EXPECT_EQ(none.error().code, ErrorCode::kUnplannable);
-    EXPECT_NE(none.error().message.find(std::to_string(options.most->value()) + " is the most"),
-              std::string::npos);
+    const JointPlan hopeless = planned(kinds, options);
+    EXPECT_GE(hopeless.height, around.height) << seed;
+    if (hopeless.height > around.height) ++higher;
   }
+  EXPECT_GT(higher, 0);
 }
 
 TEST(MakePlans, StreamsShareNoAddresses) {
