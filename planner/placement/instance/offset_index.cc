@@ -194,32 +194,40 @@ std::uint64_t OffsetIndex::best_fit(const Piece& piece, std::uint64_t& work) con
   return best_waste == std::numeric_limits<std::uint64_t>::max() ? candidate : best;
 }
 
+// Each part walks up past the entries that it would lie on, which lifts all parts; what it has passed stays
+// below it.
 std::uint64_t OffsetIndex::first_fit(std::span<const Part> parts, std::uint64_t alignment,
                                      std::uint64_t& work) const {
-  struct Barred {
-    std::uint64_t begin, end;  // offsets that would put a part on an entry
-  };
-  std::vector<Barred> barred;
-  for (const Part& part : parts) {
-    const std::uint64_t slices = slices_of(part.begin, part.end);
-    for (const Chunk& chunk : chunks_) {
-      ++work;
-      if ((chunk.slices & slices) == 0 || chunk.top <= part.lower) continue;
-      work += chunk.entries.size();
-      for (const Entry& entry : chunk.entries) {
-        if (entry.begin_rank >= part.end || part.begin >= entry.end_rank || entry.end <= part.lower) continue;
-        const std::uint64_t begin = entry.offset < part.upper ? 0 : entry.offset - part.upper + 1;
-        barred.push_back({begin, entry.end - part.lower});
-      }
-    }
-  }
-  std::sort(barred.begin(), barred.end(), [](const Barred& a, const Barred& b) { return a.begin < b.begin; });
+  climbs_.clear();
+  for (const Part& part : parts) climbs_.push_back({slices_of(part.begin, part.end), 0, 0});
   std::uint64_t candidate = 0;
-  for (const Barred& next : barred) {
-    if (next.begin > candidate) break;
-    if (next.end > candidate) candidate = align_up(next.end, alignment);
+  for (std::size_t calm = 0, at = 0; calm < parts.size(); at = at + 1 == parts.size() ? 0 : at + 1) {
+    const bool lifted = climb(parts[at], alignment, climbs_[at], candidate, work);
+    calm = lifted ? 1 : calm + 1;
   }
   return candidate;
+}
+
+/// True if it lifts `candidate`, where `part` then lies on no entry.
+bool OffsetIndex::climb(const Part& part, std::uint64_t alignment, Climb& from, std::uint64_t& candidate,
+                        std::uint64_t& work) const {
+  const std::uint64_t before = candidate;
+  for (; from.chunk < chunks_.size(); ++from.chunk, from.entry = 0) {
+    const Chunk& chunk = chunks_[from.chunk];
+    ++work;
+    if (chunk.entries.front().offset >= candidate + part.upper) break;
+    if ((chunk.slices & from.slices) == 0 || chunk.top <= candidate + part.lower) continue;
+    const std::size_t first = from.entry;
+    for (; from.entry < chunk.entries.size(); ++from.entry) {
+      const Entry& entry = chunk.entries[from.entry];
+      if (entry.offset >= candidate + part.upper) break;
+      if (entry.begin_rank >= part.end || part.begin >= entry.end_rank) continue;
+      if (entry.end > candidate + part.lower) candidate = align_up(entry.end - part.lower, alignment);
+    }
+    work += from.entry - first;
+    if (from.entry < chunk.entries.size()) break;
+  }
+  return candidate != before;
 }
 
 }  // namespace stowage::planner::placement

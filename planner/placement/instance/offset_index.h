@@ -77,6 +77,11 @@ class OffsetIndex {
     std::uint64_t top = 0;     ///< the highest end
     std::vector<Entry> entries;
   };
+  /// How far a part has walked.
+  struct Climb {
+    std::uint64_t slices;
+    std::size_t chunk, entry;
+  };
   static constexpr std::size_t kChunk = 64;  ///< entries; split at twice that
 
   static constexpr std::size_t kWorthGrid = 2048;  ///< entries from which on there may be a grid
@@ -90,6 +95,8 @@ class OffsetIndex {
   void make_grid() const;
   /// Fills `met_` with what meets the life, by offset, if that is cheaper than walking the chunks.
   [[nodiscard]] bool collect(const Life& life, std::uint64_t& work) const;
+  bool climb(const Part& part, std::uint64_t alignment, Climb& from, std::uint64_t& candidate,
+             std::uint64_t& work) const;
   void draw(Chunk& chunk) const;  ///< slices and top, computed again
   [[nodiscard]] std::uint64_t slices_of(std::uint32_t begin, std::uint32_t end) const;
   [[nodiscard]] std::uint64_t slices_of(const Life& life) const;
@@ -102,8 +109,9 @@ class OffsetIndex {
   std::vector<Chunk> chunks_;  ///< none empty; offsets ascend within and across
   std::size_t count_ = 0;      ///< entries
   mutable std::optional<TimeGrid> grid_;
-  mutable std::uint64_t walked_ = 0;  ///< entries, so far
-  mutable std::vector<Entry> met_;    ///< memory that collect() uses again
+  mutable std::uint64_t walked_ = 0;   ///< entries, so far
+  mutable std::vector<Entry> met_;     ///< memory that collect() uses again
+  mutable std::vector<Climb> climbs_;  ///< the same, of first_fit()
 };
 
 /// `offset` rounded up to a multiple of `alignment`.

@@ -306,5 +306,51 @@ TEST(OffsetIndex, FindsTheFitsThatACompleteComparisonFinds) {
   }
 }
 
+bool lies_on(const Part& part, std::uint64_t at, const Stood& stood) {
+  const bool meets = part.begin < stood.life.end && stood.life.begin < part.end;
+  return meets && at + part.lower < stood.offset + stood.size && stood.offset < at + part.upper;
+}
+
+/// The lowest offset by trying all.
+std::uint64_t lowest_by_all(const std::vector<Stood>& all, const std::vector<Part>& parts,
+                            std::uint64_t alignment) {
+  const auto fits = [&](std::uint64_t at) {
+    return std::none_of(all.begin(), all.end(), [&](const Stood& stood) {
+      return std::any_of(parts.begin(), parts.end(),
+                         [&](const Part& part) { return lies_on(part, at, stood); });
+    });
+  };
+  std::uint64_t at = 0;
+  while (!fits(at)) at += alignment;
+  return at;
+}
+
+/// A few parts at random heights and times, most of them on some of the entries wherever they go.
+TEST(OffsetIndex, FindsTheLowestFitOfAPieceWithGaps) {
+  constexpr std::uint32_t kRanks = 1000;
+  std::mt19937_64 random(3);
+  OffsetIndex index(kRanks);
+  std::vector<Stood> all;
+  for (int i = 0; i < 900; ++i) {
+    Stood& stood = all.emplace_back();
+    stood.life.begin = random() % (kRanks - 100);
+    stood.life.end = stood.life.begin + 1 + random() % 100;
+    stood.offset = random() % 3000;
+    stood.size = 1 + random() % 60;
+    index.insert(stood.life, stood.offset, stood.size);
+    if (i % 3 != 0) continue;
+    std::vector<Part> parts(1 + random() % 4);
+    for (Part& part : parts) {
+      part.begin = random() % (kRanks - 100);
+      part.end = part.begin + 1 + random() % 100;
+      part.lower = random() % 200;
+      part.upper = part.lower + 1 + random() % 100;
+    }
+    const std::uint64_t alignment = 1 + random() % 7;
+    std::uint64_t work = 0;
+    ASSERT_EQ(index.first_fit(parts, alignment, work), lowest_by_all(all, parts, alignment)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace stowage::planner::placement
