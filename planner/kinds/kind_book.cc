@@ -17,14 +17,13 @@ struct Window {
   Tick begin{0};
   Tick end{0};
   std::vector<const Buffer*> born;
+  std::vector<Tick> births;  ///< of these
   std::optional<std::uint32_t> kind;
 
   [[nodiscard]] std::uint32_t length() const { return static_cast<std::uint32_t>(born.size()); }
   /// Number of allocations before `tick`, that is the ordinal of the first one after it.
   [[nodiscard]] std::uint32_t ordinal(Tick tick) const {
-    const auto after =
-        std::partition_point(born.begin(), born.end(), [&](const Buffer* b) { return b->birth < tick; });
-    return static_cast<std::uint32_t>(after - born.begin());
+    return static_cast<std::uint32_t>(std::lower_bound(births.begin(), births.end(), tick) - births.begin());
   }
 };
 
@@ -34,10 +33,12 @@ std::vector<Window> windows_of(const Trace& trace) {
   while (buffer != trace.buffers.end() && buffer->preexisting) ++buffer;
   Tick begin{0};
   for (const Mark& mark : trace.marks) {
-    Window window{std::exchange(begin, mark.tick), mark.tick, {}, {}};
+    Window window{std::exchange(begin, mark.tick), mark.tick, {}, {}, {}};
     if (window.begin == window.end) continue;
     for (; buffer != trace.buffers.end() && buffer->birth < window.end; ++buffer) {
-      if (buffer->birth >= window.begin) window.born.push_back(&*buffer);
+      if (buffer->birth < window.begin) continue;
+      window.born.push_back(&*buffer);
+      window.births.push_back(buffer->birth);
     }
     windows.push_back(std::move(window));
   }
@@ -137,8 +138,8 @@ class KindBook::Reader {
     const Window& own = windows_[index];
     const Buffer& buffer = *own.born[k];
     Allocation& life = book_.kinds_[*own.kind].allocations[k];
-    note_at_once(buffer, {*own.kind, k}, life);
     const bool ends_inside = buffer.death < own.end;
+    note_at_once(buffer, {*own.kind, k}, ends_inside, life);
     // When other streams are done with it depends on the device.
     const std::uint32_t death =
         ends_inside && !buffer.cross_stream ? own.ordinal(buffer.death) : own.length();
@@ -173,7 +174,9 @@ class KindBook::Reader {
     if (buffer.death != kNever) life.ended = true;  // in the iteration that is under way
   }
 
-  void note_at_once(const Buffer& buffer, Key key, Allocation& life) {
+  void note_at_once(const Buffer& buffer, Key key, bool ends_inside, Allocation& life) {
+    life.at_once = std::max(life.at_once, 1u);
+    if (ends_inside && deaths_.count(key) == 0) return;  // the next one is born in another iteration
     std::vector<Tick>& deaths = deaths_[key];
     std::erase_if(deaths, [&](Tick death) { return death < buffer.birth; });
     deaths.push_back(buffer.death);
@@ -189,7 +192,7 @@ class KindBook::Reader {
 
   KindBook& book_;
   std::vector<Window> windows_;
-  std::map<Key, std::vector<Tick>> deaths_;  ///< of the instances that are alive
+  std::map<Key, std::vector<Tick>> deaths_;  ///< of instances that are alive, where iterations were outlived
 };
 
 Status KindBook::observe(const Trace& trace, const Wanted& wanted) {

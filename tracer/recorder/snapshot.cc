@@ -18,6 +18,7 @@ class Snapshot {
 
   Trace take(const Log<Mark>& marks, const RecordedActivities& activities) && {
     trace_.clock_realtime_ns = origin_.realtime_ns;
+    make_room();
     add_preexisting();
     for (std::uint64_t i = from_.first_buffer; i < buffers_.log().end(); ++i) add_buffer(buffers_.log()[i]);
     for (std::uint64_t i = from_.first_op; i < ops_.log().end(); ++i) add_op(i);
@@ -30,6 +31,11 @@ class Snapshot {
   }
 
  private:
+  void make_room() {
+    trace_.buffers.reserve(buffers_.kept().size() + buffers_.log().end() - buffers_.log().begin());
+    trace_.ops.reserve(ops_.log().end() - std::min(from_.first_op, ops_.log().end()));
+  }
+
   [[nodiscard]] Tick rebase(Tick tick) const {
     if (tick == kNever) return kNever;
     return tick < from_.begin ? Tick(0) : Tick(tick.value() - from_.begin.value());
