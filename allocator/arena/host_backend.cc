@@ -45,7 +45,8 @@ Status HostBackend::map(AddressRange part) {
   if (mprotect(part.base, part.bytes.value(), PROT_READ | PROT_WRITE) != 0)
     return host_error("mprotect", part.bytes);
   // A wish: kernels without transparent huge pages refuse it, and nothing depends on it.
-  if (part.bytes.value() >= kHugePage) (void)madvise(part.base, part.bytes.value(), MADV_HUGEPAGE);
+  if (huge_pages_ && part.bytes.value() >= kHugePage)
+    (void)madvise(part.base, part.bytes.value(), MADV_HUGEPAGE);
   return {};
 }
 

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <string_view>
 
 #include "allocator/arena/host_backend.h"
 #include "recompute/planned.h"
@@ -42,6 +44,12 @@ Bytes host_memory() {
   return Bytes(std::min(machine, container_limit()));
 }
 
+// As PyTorch's own CPU allocator, which has its memory in small pages otherwise.
+bool wants_huge_pages() {
+  const char* const wanted = std::getenv("THP_MEM_ALLOC_ENABLE");
+  return wanted != nullptr && std::string_view(wanted) == "1";
+}
+
 }  // namespace
 
 TraceInfo CpuPort::describe() {
@@ -55,10 +63,10 @@ TraceInfo CpuPort::describe() {
 
 Result<std::unique_ptr<allocator::Arena>> CpuPort::map_arena(Bytes bytes, allocator::Backing backing) {
   // Reserve address space for plans of further kinds of iteration. If that fails, the arena just cannot grow.
-  auto roomy =
-      allocator::make_arena(allocator::HostBackend{}, std::max(bytes, host_memory()), bytes, backing);
+  const allocator::HostBackend host(wants_huge_pages());
+  auto roomy = allocator::make_arena(host, std::max(bytes, host_memory()), bytes, backing);
   if (roomy.ok()) return roomy;
-  return allocator::make_arena(allocator::HostBackend{}, bytes, bytes, backing);
+  return allocator::make_arena(host, bytes, bytes, backing);
 }
 
 Bytes CpuPort::arena_page() { return allocator::HostBackend{}.granularity(); }

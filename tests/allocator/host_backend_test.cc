@@ -1,6 +1,9 @@
 #include "allocator/arena/host_backend.h"
 
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "tests/allocator/backend_conformance.h"
 
@@ -31,6 +34,29 @@ TEST(HostBackend, BaseFitsAHugePage) {
   auto arena = make_arena(HostBackend(), Bytes(8u << 20), Bytes(8u << 20));
   ASSERT_TRUE(arena.ok());
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>((*arena)->base()) % (2u << 20), 0u);
+}
+
+/// The kernel's flags of the mapping that begins at `base`.
+std::string flags_of(const void* base) {
+  std::ostringstream begin;
+  begin << std::hex << reinterpret_cast<std::uintptr_t>(base) << '-';
+  std::ifstream smaps("/proc/self/smaps");
+  bool found = false;
+  for (std::string line; std::getline(smaps, line);) {
+    found |= line.rfind(begin.str(), 0) == 0;
+    if (found && line.rfind("VmFlags:", 0) == 0) return line + ' ';
+  }
+  return {};
+}
+
+TEST(HostBackend, AsksForHugePagesWhereTheyAreWanted) {
+  for (const bool wanted : {false, true}) {
+    auto arena = make_arena(HostBackend(wanted), Bytes(8u << 20), Bytes(8u << 20));
+    ASSERT_TRUE(arena.ok());
+    const std::string flags = flags_of((*arena)->base());
+    if (flags.empty()) GTEST_SKIP() << "/proc/self/smaps has no flags";
+    EXPECT_EQ(flags.find(" hg ") != std::string::npos, wanted) << flags;
+  }
 }
 
 }  // namespace
