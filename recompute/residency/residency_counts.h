@@ -18,6 +18,7 @@ struct ResidencyCounts {
   std::uint64_t replay_cost_ns = 0;  ///< on CUDA the modelled time, elsewhere host time
   std::uint64_t evicted_bytes = 0;
   std::uint64_t evicted_total = 0;
+  std::uint64_t died_total = 0;  ///< bytes that died while they were evicted
 };
 
 class ResidencyCounter {
@@ -34,7 +35,10 @@ class ResidencyCounter {
     set_evicted_bytes(counts_.evicted_bytes - bytes);
   }
   /// One died while it was evicted.
-  void died(std::uint64_t bytes) { set_evicted_bytes(counts_.evicted_bytes - bytes); }
+  void died(std::uint64_t bytes) {
+    counts_.died_total += bytes;
+    set_evicted_bytes(counts_.evicted_bytes - bytes);
+  }
   /// An op of this shape ran again in `host_ns`, which counts as `cost_ns`.
   void replayed(std::uint64_t host_ns, std::uint64_t cost_ns, std::uint64_t shape) {
     ++counts_.replays;

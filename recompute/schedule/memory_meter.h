@@ -12,11 +12,13 @@ namespace stowage::recompute {
 
 class MemoryMeter {
  public:
-  void start() {
+  /// `evicted`: bytes that the job holds but not the allocator.
+  void start(std::uint64_t evicted) {
     const std::lock_guard<std::mutex> lock(mutex_);
     on_ = true;
     heard_ = false;
     level_ = peak_ = base_ = 0;
+    evicted_ = static_cast<std::int64_t>(evicted);
   }
   void stop() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -27,11 +29,16 @@ class MemoryMeter {
     if (!on_.load(std::memory_order_relaxed)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!on_) return;
-    if (!heard_) base_ = static_cast<std::int64_t>(held) - delta;
+    if (!heard_) base_ = static_cast<std::int64_t>(held) - delta + evicted_;
     heard_ = true;
     if (!own) return;
     level_ += delta;
     if (level_ > peak_) peak_ = level_;
+  }
+  /// `bytes` died while they were evicted: the allocator has given them back before, for another reason.
+  void note_death(std::uint64_t bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    level_ -= static_cast<std::int64_t>(bytes);
   }
   /// Bytes that the job holds now.
   std::int64_t level() {
@@ -59,8 +66,9 @@ class MemoryMeter {
   std::mutex mutex_;
   std::atomic<bool> on_{false};
   bool heard_ = false;
-  std::int64_t base_ = 0;   ///< held when the meter started
-  std::int64_t level_ = 0;  ///< since then
+  std::int64_t evicted_ = 0;  ///< when the meter started
+  std::int64_t base_ = 0;     ///< held by the job then
+  std::int64_t level_ = 0;    ///< since then
   std::int64_t peak_ = 0;
 };
 

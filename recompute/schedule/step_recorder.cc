@@ -10,7 +10,9 @@ constexpr std::uint32_t kNoMaker = kNoOp.value();
 
 }  // namespace
 
-StepRecorder::StepRecorder(MemoryMeter& meter) : meter_(meter) { meter_.start(); }
+StepRecorder::StepRecorder(MemoryMeter& meter, std::uint64_t evicted) : meter_(meter) {
+  meter_.start(evicted);
+}
 
 StepRecorder::~StepRecorder() { meter_.stop(); }
 

@@ -22,7 +22,8 @@ namespace stowage::recompute {
 
 class StepRecorder {
  public:
-  explicit StepRecorder(MemoryMeter& meter);
+  /// `evicted`: bytes of the job that are evicted now.
+  StepRecorder(MemoryMeter& meter, std::uint64_t evicted);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;

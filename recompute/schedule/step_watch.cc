@@ -20,8 +20,16 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
                          std::span<const StepRecorder::Argument> arguments) {
   const std::uint32_t flags = (traits.mutates ? kOpInPlace : 0u) | (traits.random ? kOpRandom : 0u) |
                               (traits.unrepeatable || traits.unrepeatable_kernel ? kOpNondeterministic : 0u);
+  note_evicted_dead();
   call.recorder = recorder_.get();
   call.op = recorder_->begin_op(traits.name, call.shape, flags, arguments);
+}
+
+void StepWatch::note_evicted_dead() {
+  residency_.bury_all_dead();
+  const std::uint64_t died = residency_.counts().died_total;
+  if (died > died_) meter.note_death(died - died_);
+  died_ = died;
 }
 
 void StepWatch::end_op(const Call& call, std::uint64_t costs_ns, TimeSource source,
@@ -94,7 +102,9 @@ void StepWatch::begin_iteration() {
   if (wanted_ != nullptr) times_ = std::move(wanted_);
   if (times_ != nullptr) {
     times_->begin_iteration();
-    recorder_ = std::make_unique<StepRecorder>(meter);
+    residency_.bury_all_dead();
+    died_ = residency_.counts().died_total;
+    recorder_ = std::make_unique<StepRecorder>(meter, residency_.counts().evicted_bytes);
     replayed_.clear();
   }
   residency_.log_replays(recorder_ != nullptr ? &replayed_ : nullptr);

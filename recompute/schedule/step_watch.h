@@ -74,8 +74,11 @@ class StepWatch {
   Residency& residency_;
   Follower follower_;
   void finish_log();
+  /// The meter knows of all that died while it was evicted.
+  void note_evicted_dead();
 
   std::unique_ptr<StepRecorder> recorder_;
+  std::uint64_t died_ = 0;               ///< ResidencyCounts::died_total that the meter knows of
   std::vector<std::uint64_t> replayed_;  ///< StepLog::replayed, of what it records
   std::unique_ptr<StepTimes> times_;     ///< of the iterations that are being written down
   std::unique_ptr<StepTimes> wanted_;    ///< from the next iteration on

@@ -199,6 +199,34 @@ def test_a_log_shows_the_job_and_not_its_evictions():
     assert under_rescue["peak"] == seen["peak"]
 
 
+def peak_of_a_log(evicts_in: str) -> int:
+    """Of an iteration that is written down, in which a tensor dies; it is evicted before or in the iteration, or never."""
+    x = torch.ones(100, 100)
+    with probe.installed(smallest=1):
+        early = x.exp()
+        kept = early * 2
+        library.planned_record_next()
+        if evicts_in == "before":
+            assert probe.evict(early)
+        probe.library.probe_end_iteration()
+        late = kept.exp()
+        lasting = late * 2
+        if evicts_in == "recorded":
+            assert probe.evict(late)
+        del early, late
+        for _ in range(3):
+            lasting = lasting.sin()
+        del kept
+        lasting = torch.cat([lasting, lasting, lasting])
+        probe.library.probe_end_iteration()
+        return planned_probe.take_log()["peak"]
+
+
+def test_what_dies_while_it_is_evicted_is_gone_in_a_log_too():
+    gc.collect()
+    assert len({peak_of_a_log(evicts_in) for evicts_in in ("never", "recorded", "before")}) == 1
+
+
 def test_an_iteration_that_differs_is_left_and_rescued():
     wanted = plain("deep_perceptron")
     gc.collect()
