@@ -12,8 +12,8 @@ class HostBackend {
  public:
   static constexpr bool kGrows = true;
 
-  /// `huge_pages`: large parts ask for them (madvise). The first touch of one may take ten times as long as
-  /// that of small pages where a hypervisor has to find the memory.
+  /// `huge_pages`: large parts ask for them (madvise). The first touch of one may take five times as long
+  /// as that of small pages where a hypervisor has to find the memory.
   explicit HostBackend(bool huge_pages = false) : huge_pages_(huge_pages) {}
 
   Result<AddressRange> reserve(Bytes bytes);

@@ -26,7 +26,7 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
 }
 
 void StepWatch::note_evicted_dead() {
-  residency_.bury_all_dead();
+  if (residency_.any_away()) residency_.bury_all_dead();
   const std::uint64_t died = residency_.counts().died_total;
   if (died > died_) meter.note_death(died - died_);
   died_ = died;
@@ -102,7 +102,6 @@ void StepWatch::begin_iteration() {
   if (wanted_ != nullptr) times_ = std::move(wanted_);
   if (times_ != nullptr) {
     times_->begin_iteration();
-    residency_.bury_all_dead();
     died_ = residency_.counts().died_total;
     recorder_ = std::make_unique<StepRecorder>(meter, residency_.counts().evicted_bytes);
     replayed_.clear();
