@@ -19,7 +19,7 @@ OnlineBlock* OnlinePool::new_block() {
 // A node is made by listing what is no block.
 void OnlinePool::store_node() {
   if (nodes_.capacity() <= node_count_) nodes_.reserve(2 * node_count_ + 16);
-  const auto made = sizes_.insert(Size{}).first;
+  const auto made = sizes_.insert(OnlineSize{}).first;
   nodes_.push_back(sizes_.extract(made));
   ++node_count_;
 }
@@ -35,15 +35,17 @@ void OnlinePool::drop(OnlineBlock& block) noexcept {
 }
 
 void OnlinePool::list(OnlineBlock& block) noexcept {
+  if (&block == last_) return;
   STOWAGE_CHECK(!nodes_.empty(), "a pool has no node for what is free");
   Sizes::node_type node = std::move(nodes_.back());
   nodes_.pop_back();
-  node.value() = size_of(block);
-  sizes_.insert(std::move(node));
+  node.value() = {block.bytes(), block.begin(), &block};
+  block.listed = sizes_.insert(std::move(node)).position;
 }
 
 void OnlinePool::unlist(OnlineBlock& block) noexcept {
-  nodes_.push_back(sizes_.extract(size_of(block)));  // its capacity is that of all nodes
+  if (&block == last_) return;
+  nodes_.push_back(sizes_.extract(block.listed));  // its capacity is that of all nodes
 }
 
 void OnlinePool::append(OnlineBlock& block) noexcept {
@@ -56,16 +58,16 @@ void OnlinePool::add(std::uint64_t begin, std::uint64_t end) {
   STOWAGE_CHECK(begin < end && (last_ == nullptr || begin >= last_->end), "addresses are added upwards");
   prepare();
   bytes_ += end - begin;
-  if (OnlineBlock* const last = tail(); last != nullptr && last->end == begin) {
-    unlist(*last);
-    last->end = end;
-    return list(*last);
+  OnlineBlock* const before = tail();
+  if (before != nullptr && before->end == begin) {
+    before->end = end;
+    return;
   }
   OnlineBlock& block = *new_block();
   block.owner.offset = begin;
   block.end = end;
   append(block);
-  list(block);
+  if (before != nullptr) list(*before);
 }
 
 OnlineBlock& OnlinePool::take(OnlineBlock& hole, std::uint64_t bytes) noexcept {

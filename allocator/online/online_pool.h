@@ -3,7 +3,8 @@
 // Why best fit: of equal holes the lowest, of all that fit the smallest, splits large holes least, so that
 // what is free stays in one piece for the next large request. Freed neighbours merge at once.
 // All but prepare() and add() take no memory and cannot fail: a free must not. For that each taken block has
-// its node of the index by size in store.
+// its node of the index by size in store. The free block at the end is in no index: most requests of a
+// growing job are cut from it.
 //
 // Thread safety: none. Invariants: blocks cover what was added, without overlap; no two free blocks touch;
 // there are at least as many stored nodes as taken blocks.
@@ -19,6 +20,17 @@
 namespace stowage::allocator {
 
 class OnlinePool;
+struct OnlineBlock;
+
+/// Where a free block stands among others of its pool.
+struct OnlineSize {
+  std::uint64_t bytes = 0;
+  std::uint64_t begin = 0;
+  OnlineBlock* block = nullptr;
+  friend bool operator<(const OnlineSize& one, const OnlineSize& other) {
+    return one.bytes != other.bytes ? one.bytes < other.bytes : one.begin < other.begin;
+  }
+};
 
 /// A stretch [owner.offset, end) of a pool. Taken exactly if its owner is live.
 struct OnlineBlock {
@@ -27,6 +39,7 @@ struct OnlineBlock {
   OnlineBlock* before = nullptr;  ///< its neighbours in order of address, which need not touch it
   OnlineBlock* after = nullptr;
   OnlinePool* pool = nullptr;
+  std::set<OnlineSize>::iterator listed;  ///< while the pool's index has it
 
   [[nodiscard]] std::uint64_t begin() const { return owner.offset; }
   [[nodiscard]] std::uint64_t bytes() const { return end - owner.offset; }
@@ -41,10 +54,11 @@ class OnlinePool {
 
   /// [begin, end), which lies above all that was added before, is free. Throws std::bad_alloc.
   void add(std::uint64_t begin, std::uint64_t end);
-  /// The smallest free block of at least `bytes` that `fits`; of equal ones the lowest; nullptr: none.
+  /// The smallest free block but tail() of at least `bytes` that `fits`; of equal ones the lowest; nullptr:
+  /// none.
   template <class Fits>
   [[nodiscard]] OnlineBlock* tightest(std::uint64_t bytes, const Fits& fits) const {
-    for (auto at = sizes_.lower_bound(Size{bytes, 0, nullptr}); at != sizes_.end(); ++at) {
+    for (auto at = sizes_.lower_bound({bytes, 0, nullptr}); at != sizes_.end(); ++at) {
       if (fits(*at->block)) return at->block;
     }
     return nullptr;
@@ -67,17 +81,8 @@ class OnlinePool {
   }
 
  private:
-  struct Size {
-    std::uint64_t bytes = 0;
-    std::uint64_t begin = 0;
-    OnlineBlock* block = nullptr;
-    friend bool operator<(const Size& one, const Size& other) {
-      return one.bytes != other.bytes ? one.bytes < other.bytes : one.begin < other.begin;
-    }
-  };
-  using Sizes = std::set<Size>;
+  using Sizes = std::set<OnlineSize>;
 
-  static Size size_of(OnlineBlock& block) { return {block.bytes(), block.begin(), &block}; }
   OnlineBlock* new_block();
   void store_node();
   void append(OnlineBlock& block) noexcept;
@@ -89,7 +94,7 @@ class OnlinePool {
   OnlineBlock* unused_ = nullptr;  ///< linked by `after`
   OnlineBlock* first_ = nullptr;
   OnlineBlock* last_ = nullptr;
-  Sizes sizes_;                          ///< of the free blocks
+  Sizes sizes_;                          ///< of the free blocks but tail()
   std::vector<Sizes::node_type> nodes_;  ///< in store
   std::size_t node_count_ = 0;           ///< in store and in sizes_
   std::size_t taken_ = 0;

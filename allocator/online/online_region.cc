@@ -61,7 +61,6 @@ OnlineBlock* OnlineRegion::choose(const OnlinePool& pool, std::uint64_t bytes) c
   };
   int tried = 0;
   static_cast<void>(pool.tightest(bytes, [&](OnlineBlock& hole) {
-    if (&hole == tail) return false;
     look_at(hole);
     return least.value() == 0 || ++tried == kMostTried;
   }));

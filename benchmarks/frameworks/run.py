@@ -61,6 +61,7 @@ def settings_of(mode: str) -> dict[str, str]:
 def environment(mode: str, folder: str) -> dict[str, str]:
     found = simulated_job.environment() if mode in ON_CUDA else without("STOWAGE", "PYTORCH_")
     found |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "JOB_FOLDER": folder,
+              "PYTHONHASHSEED": "0",  # else a run's CPU time depends on its seed
               "PYTHONPATH": str(ROOT / "python"), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     settings = settings_of(mode)
     return found | settings | ({"STOWAGE_REPORT": f"{folder}/report.json"} if "STOWAGE" in settings else {})
