@@ -101,15 +101,14 @@ void CpuPort::note_taken(void* address) noexcept { ledger_.take(Bytes(malloc_usa
 void CpuPort::note_found(void* address) noexcept { ledger_.take_found(Bytes(malloc_usable_size(address))); }
 
 void CpuPort::note_given_back(void* address) noexcept {
-  ledger_.give(Bytes(malloc_usable_size(address)));
-  tell(address, false);
+  const std::size_t bytes = malloc_usable_size(address);
+  ledger_.give(Bytes(bytes));
+  tell(-static_cast<std::int64_t>(bytes));
 }
 
 // For a schedule's log: what tensors hold, without kept blocks. Only needed under a limit.
-void CpuPort::tell(void* address, bool taken) noexcept {
-  if (!ledger_.limited()) return;
-  const auto bytes = static_cast<std::int64_t>(malloc_usable_size(address));
-  note_memory(taken ? bytes : -bytes);
+void CpuPort::tell(std::int64_t delta) noexcept {
+  if (ledger_.limited()) note_memory(delta);
 }
 
 void CpuPort::note_memory(std::int64_t delta) noexcept {
@@ -131,8 +130,9 @@ Bytes CpuPort::most_held(std::size_t bytes) noexcept {
 }
 
 void CpuPort::note_settled(void* address, Bytes reserved) noexcept {
-  ledger_.settle(reserved, Bytes(malloc_usable_size(address)));
-  tell(address, true);
+  const std::size_t bytes = malloc_usable_size(address);
+  ledger_.settle(reserved, Bytes(bytes));
+  tell(static_cast<std::int64_t>(bytes));
 }
 
 void CpuPort::return_memory_at_once() noexcept {
@@ -142,15 +142,17 @@ void CpuPort::return_memory_at_once() noexcept {
   malloc_trim(0);
 }
 
+// As soon as it is kept, another thread may free it.
 bool CpuPort::keep(void* address) noexcept {
-  if (!ledger_.met() || !kept_.keep(address, malloc_usable_size(address))) return false;
-  tell(address, false);
+  const std::size_t bytes = malloc_usable_size(address);
+  if (!ledger_.met() || !kept_.keep(address, bytes)) return false;
+  tell(-static_cast<std::int64_t>(bytes));
   return true;
 }
 
 void* CpuPort::reuse(std::size_t bytes) noexcept {
   void* const kept = kept_.take(bytes);
-  if (kept != nullptr) tell(kept, true);
+  if (kept != nullptr) tell(static_cast<std::int64_t>(malloc_usable_size(kept)));
   return kept;
 }
 

@@ -55,7 +55,7 @@ class CpuPort final : public session::DevicePort {
   bool release_oldest() noexcept;
 
  private:
-  void tell(void* address, bool taken) noexcept;
+  void tell(std::int64_t delta) noexcept;
   void note_memory(std::int64_t delta) noexcept;
 
   std::string job_;
