@@ -115,15 +115,18 @@ bool Runtime::installed() noexcept { return machine().on.load(); }
 
 bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept {
   return search_room([&](Machine& all) {
-    return all.evictor.make_room(bytes.value(), all.options.smallest.value(), {device_type, device_index},
-                                 all.op_number) > 0;
+    const Place place{device_type, device_index};
+    return all.evictor.make_room(bytes.value(), all.options.smallest.value(), place, all.op_number) > 0 ||
+           all.residency.drop_made(bytes.value(), place) > 0;
   });
 }
 
 bool Runtime::make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept {
   return search_room([&](Machine& all) {
-    return all.evictor.make_contiguous_room(bytes.value(), all.options.smallest.value(), {device_type},
-                                            all.op_number, space);
+    const Place place{device_type};
+    return all.evictor.make_contiguous_room(bytes.value(), all.options.smallest.value(), place, all.op_number,
+                                            space) ||
+           all.residency.drop_made(bytes.value(), place) > 0;
   });
 }
 

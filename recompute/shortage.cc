@@ -37,8 +37,7 @@ std::uint64_t copies_for(const StorageRecord& evicted, Place place, std::uint64_
   std::uint64_t bytes = 0;
   for (const Ref<Value>& leaf : evicted.leaves) {
     if (!leaf->kept || !leaf->anchor || std::exchange(leaf->stamp, stamp) == stamp) continue;
-    const c10::Device device = leaf->anchor.device();
-    if (place.covers(static_cast<int>(device.type()), device.index())) bytes += leaf->anchor.nbytes();
+    if (place.covers(leaf->anchor.device())) bytes += leaf->anchor.nbytes();
   }
   return bytes;
 }
@@ -50,8 +49,7 @@ Holdings holdings(Machine& all, Place place) {
   all.book.for_each([&](StorageRecord& record) {
     if (!record.alive()) return;
     if (record.evicted) return void(held.copies += copies_for(record, place, stamp));
-    const c10::Device device = record.address->device();
-    if (!place.covers(static_cast<int>(device.type()), device.index())) return;
+    if (!place.covers(record.address->device())) return;
     if (!owned_by_allocator(*record.address)) return;
     held.of(record, all.options.smallest.value()) += record.address->nbytes();
   });

@@ -15,10 +15,6 @@ double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t 
   return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
 }
 
-bool lies_at(const c10::Device& device, Place place) {
-  return place.covers(static_cast<int>(device.type()), device.index());
-}
-
 }  // namespace
 
 // Goes down from evicted values through what is not there either: whoever is there at the end of such a way
@@ -87,12 +83,12 @@ std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, Plac
   std::vector<Candidate> found;
   book_.for_each([&](StorageRecord& record) {
     if (record.bytes < smallest || !Residency::may_evict(record)) return;
-    if (!lies_at(record.address->device(), place)) return;
+    if (!place.covers(record.address->device())) return;
     found.push_back({&record, nullptr, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
                      record.bytes, record.serial});
   });
   residency_.spares().for_each_droppable([&](const Spares::Spare& spare) {
-    if (!lies_at(spare.value->anchor.device(), place)) return;
+    if (!place.covers(spare.value->anchor.device())) return;
     found.push_back({nullptr, spare.value.get(), nullptr, 0,
                      bytes_by_staleness(spare.bytes, now, spare.last_use), spare.bytes, 0});
   });

@@ -14,8 +14,8 @@
 
 #include "core/runtime/free_space.h"
 #include "recompute/choice/foreign_buffers.h"
-#include "recompute/choice/place.h"
 #include "recompute/residency/residency.h"
+#include "recompute/storage/place.h"
 
 namespace stowage::recompute {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "recompute/choice/place.h"
 #include "recompute/evictable.h"
+#include "recompute/storage/place.h"
 
 namespace stowage::recompute {
 

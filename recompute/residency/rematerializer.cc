@@ -21,6 +21,19 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
+// The last of a list while it exists.
+template <class T>
+class Listed {
+ public:
+  Listed(std::vector<T*>& list, T& one) : list_(list) { list.push_back(&one); }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+  ~Listed() { list_.pop_back(); }
+
+ private:
+  std::vector<T*>& list_;
+};
+
 }  // namespace
 
 Rematerializer::Run Rematerializer::plan_for(const Value& target) {
@@ -62,7 +75,11 @@ c10::Storage Rematerializer::input_of(Run& run, const Input& input, const Geomet
       return geometry.role == Role::kWritten ? copy_storage(storage) : storage;
     }
   }
-  return make_again(value);  // it died, in another thread, since the plan was made
+  // It died, in another thread, since the plan was made, or memory was short.
+  c10::Storage storage = make_again(value);
+  if (last || !plan.uses.contains(&value)) return storage;
+  plan.keep(value, storage);
+  return geometry.role == Role::kWritten ? copy_storage(storage) : storage;
 }
 
 // An op may read and write one storage through several views (`y[1:] = y[:-1]`): those see one storage again.
@@ -109,7 +126,16 @@ void Rematerializer::run_all(Run& run) {
   TORCH_CHECK_WITH(OutOfMemoryError, depth < kDeepest,
                    "stowage: recomputation makes no progress: the budget is too small for it");
   const Deeper replaying(depth);
+  const Listed under_way(under_way_, run);
   for (const Ref<Recipe>& step : run.plan.steps) run_step(run, *step);
+}
+
+std::uint64_t Rematerializer::drop_made(std::uint64_t bytes, Place place) {
+  std::uint64_t freed = 0;
+  for (Run* const run : under_way_) {
+    if (freed < bytes) freed += run->plan.drop_made(bytes - freed, place);
+  }
+  return freed;
 }
 
 void Rematerializer::run_step(Run& run, const Recipe& recipe) {
@@ -135,7 +161,7 @@ void Rematerializer::deliver(Run& run, const Recipe& recipe, std::vector<c10::St
       refill(*value->home, made[i]);
     } else if (!materialised(*value) && run.plan.uses.contains(value.get()) &&
                run.plan.uses[value.get()] > 0) {
-      run.plan.made[value.get()] = made[i];
+      run.plan.keep(*value, made[i]);
     }
   }
 }

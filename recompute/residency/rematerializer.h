@@ -3,7 +3,10 @@
 //
 // All outputs of an op come back together (core/runtime/residency_contract.h has the rules). Results of dead
 // values live while their plan needs them and, where other evicted values start from them too, as spares
-// (spares.h). An op runs on the stream of the value that is brought back.
+// (spares.h). An op runs on the stream of the value that is brought back. Where memory is short while a plan
+// runs, what it made for later steps goes first-made first and is made again when its step comes: a gradient
+// that was evicted in the middle of a backward pass takes the forward pass again, and all of that at once may
+// be more than the budget.
 //
 // Thread safety: none; the runtime's lock guards it. An allocation made here may call back into the eviction
 // of other storages; never of those that are locked.
@@ -32,6 +35,8 @@ class Rematerializer {
   /// Brings it back if it is evicted and alive. Throws what the ops throw (out of memory, too); then each
   /// storage is evicted or resident as it was, or better.
   void restore(StorageRecord& record);
+  /// Frees what plans under way made for later steps, until `bytes` are free. Returns how many it freed.
+  std::uint64_t drop_made(std::uint64_t bytes, Place place);
 
  private:
   /// A plan under way, and those of its values that become spares when no step needs them any more.
@@ -54,6 +59,7 @@ class Rematerializer {
   Spares& spares_;
   ResidencyCounter& counter_;
   ContentWatch* watch_ = nullptr;
+  std::vector<Run*> under_way_;  ///< each inside the one before
 };
 
 }  // namespace stowage::recompute

@@ -9,6 +9,26 @@
 
 namespace stowage::recompute {
 
+void ReplayPlan::keep(const Value& value, c10::Storage storage) {
+  made[&value] = std::move(storage);
+  order.push_back(&value);
+}
+
+std::uint64_t ReplayPlan::drop_made(std::uint64_t bytes, Place place) {
+  std::uint64_t freed = 0;
+  std::erase_if(order, [&](const Value* const value) {
+    if (freed >= bytes) return false;
+    const auto found = made.find(value);
+    if (found == made.end()) return true;
+    const c10::Storage& storage = found->second;
+    if (storage.use_count() > 1 || !place.covers(storage.device())) return false;
+    freed += storage.nbytes();
+    made.erase(found);
+    return true;
+  });
+  return freed;
+}
+
 // Depth first, without recursion: chains are long.
 ReplayPlan plan_replay(const Value& target, std::uint64_t stamp) {
   ReplayPlan plan;

@@ -45,6 +45,10 @@ class Residency {
   /// Brings it back if it is evicted. Throws what the ops throw.
   void restore(StorageRecord& record) { rematerializer_.restore(record); }
   void restore_all();
+  /// Rematerializer::drop_made().
+  std::uint64_t drop_made(std::uint64_t bytes, Place place) {
+    return rematerializer_.drop_made(bytes, place);
+  }
   /// Before the content of `record` changes: brings back what starts from it or, where that takes less
   /// memory, keeps a copy of the content until it is not needed. `as_planned`: a copy only if there is no
   /// room for what starts from it. Throws what recomputation throws; then nothing may be written.

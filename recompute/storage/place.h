@@ -1,4 +1,4 @@
-// Where to make room: on one device, or on all of a type. As c10::Device numbers them, without torch.
+// Where room is to be made: on one device, or on all of a type. As c10::Device numbers them, without torch.
 // Thread safety: a value.
 #pragma once
 
@@ -11,6 +11,11 @@ struct Place {
   /// True if memory of that device belongs to this place. The CPU's index may be unknown, as there is one.
   [[nodiscard]] bool covers(int device_type, int device_index) const {
     return type == device_type && (index < 0 || device_index < 0 || index == device_index);
+  }
+  /// The same of a c10::Device.
+  template <class Device>
+  [[nodiscard]] bool covers(const Device& device) const {
+    return covers(static_cast<int>(device.type()), device.index());
   }
 };
 
