@@ -21,9 +21,12 @@ class JointPlanner {
   // What is lower than the plans in use is mostly found by placing large buffers first, and sooner than it is
   // known that little effort is not enough, or that the bound is no better.
   Result<JointPlan> run() {
-    if (Status status = keep_in_use(); !status) return status.error();
+    if (Status status = keep_in_use(Effort::kLittle); !status) return status.error();
     const bool seeks_lower = best_ && best_->height > task_.enough();
     if (seeks_lower) place_large_first();
+    if (one_by_one_.has_spared() && seeks_more()) {
+      if (Status status = keep_in_use(Effort::kFull); !status) return status.error();
+    }
     if (seeks_more()) take(one_by_one_.place(Effort::kLittle));
     if (seeks_more() && !seeks_lower) place_large_first();
     if (seeks_more()) take(one_by_one_.place(Effort::kFull));
@@ -48,11 +51,11 @@ class JointPlanner {
   }
 
   /// The plans in use stay as they are, if they can.
-  Status keep_in_use() {
+  Status keep_in_use(Effort effort) {
     Arrangement kept{nothing_placed(task_.kinds()), Bytes(0), "kept"};
     std::vector<bool> members = take_over(task_.options().in_use, task_.kinds(), kept.places);
     if (std::find(members.begin(), members.end(), true) == members.end()) return {};
-    Result<Arrangement> made = one_by_one_.place_after(std::move(kept), std::move(members), Effort::kFull);
+    Result<Arrangement> made = one_by_one_.keep(std::move(kept), std::move(members), effort);
     if (made.ok()) {
       take(std::move(made));
       return {};

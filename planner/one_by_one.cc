@@ -34,14 +34,16 @@ std::size_t stay(JointProblem& part, const Former& were, const Solution& solutio
 }  // namespace
 
 Result<Arrangement> OneByOne::place(Effort effort) {
-  return place_after({nothing_placed(task_.kinds()), Bytes(0), {}}, std::vector<bool>(task_.count(), false),
-                     effort);
+  return place_others({nothing_placed(task_.kinds()), Bytes(0), {}}, std::vector<bool>(task_.count(), false),
+                      effort);
 }
 
-Result<Arrangement> OneByOne::place_after(Arrangement made, std::vector<bool> members, Effort effort) {
-  if (any(members)) {
-    if (Status mended = mend(members, made); !mended) return mended.error();
-  }
+Result<Arrangement> OneByOne::keep(Arrangement made, std::vector<bool> members, Effort effort) {
+  if (Status mended = mend(members, made, effort); !mended) return mended.error();
+  return place_others(std::move(made), std::move(members), Effort::kFull);
+}
+
+Result<Arrangement> OneByOne::place_others(Arrangement made, std::vector<bool> members, Effort effort) {
   for (const std::uint32_t kind : largest_first()) {
     if (members[kind]) continue;
     const bool first = !any(members);
@@ -69,14 +71,16 @@ std::vector<std::uint32_t> OneByOne::largest_first() const {
 
 // What is kept must hold all that is known of its lifetimes and go around tenants, and allocations may have
 // been upstream's.
-Status OneByOne::mend(const std::vector<bool>& members, Arrangement& made) {
+Status OneByOne::mend(const std::vector<bool>& members, Arrangement& made, Effort effort) {
   JointProblem part = task_.problem_of(members);
   Former were(part.problem.items.size());
   for (std::size_t i = 0; i < part.slots.size(); ++i) were[i] = slot_in(made.places, part.slots[i]);
   Result<Solution> best = repair(part.problem, were, task_.enough(), task_.placer().limits(kFurtherKind));
   if (!best) return best.error();
   const bool whole = stay(part, were, *best) == part.slots.size();
-  if (!whole && !task_.will_do(best->height) && !task_.is_hopeless()) {
+  const bool may_be_lower = !whole && !task_.will_do(best->height) && !task_.is_hopeless();
+  spared_ = may_be_lower && effort == Effort::kLittle;
+  if (may_be_lower && effort == Effort::kFull) {
     Result<Solution> more = task_.placer().solve(part.problem, kFurtherKind, task_.enough());
     if (!more && more.error().code == ErrorCode::kCancelled) return more.error();
     if (more && more->height < best->height) best = std::move(more);
