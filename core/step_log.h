@@ -87,9 +87,11 @@ struct Schedule {
   std::vector<Action> actions;
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
-  Bytes peak{0};                ///< most bytes held at a time
-  Bytes height{0};              ///< the peak once all buffers have fixed offsets
-  bool received = false;        ///< another process made it, by what ops take there
+  /// No schedule within the budget that it was made for takes less; a lower bound.
+  std::uint64_t replay_bound_ns = 0;
+  Bytes peak{0};          ///< most bytes held at a time
+  Bytes height{0};        ///< the peak once all buffers have fixed offsets
+  bool received = false;  ///< another process made it, by what ops take there
 };
 
 }  // namespace stowage

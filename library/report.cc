@@ -85,11 +85,21 @@ std::string memory_rows(const Json& device, bool planned) {
   return text;
 }
 
+// By the times that the schedule was made with.
+std::string overhead_row(const Json& schedule) {
+  const double ops = schedule.value("ops_ms", 0.0);
+  if (ops <= 0) return {};
+  const auto share = [&](const char* key) { return 100 * schedule.value(key, 0.0) / ops; };
+  return row("overhead", format("%.1f %% of the ops' time is predicted; any schedule takes at least %.1f %%",
+                                share("recompute_ms"), share("least_recompute_ms")));
+}
+
 std::string schedule_row(const Json& schedule) {
   const std::string reason = schedule.value("reason", std::string());
   if (!reason.empty()) return row("schedule", "none: " + reason);
   if (schedule.value("since_iteration", 0ull) == 0) return {};
-  return row("schedule",
+  return overhead_row(schedule) +
+         row("schedule",
              format("%s since iteration %llu: %llu evictions, %llu ops recomputed in each; %llu iterations "
                     "followed, %llu differed, rescue made room %llu times",
                     schedule.value("followed", false) ? "followed" : "left, was followed",

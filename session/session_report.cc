@@ -101,6 +101,7 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"evictions", facts.evictions},
           {"recomputed_ops", facts.recomputed_ops},
           {"recompute_ms", static_cast<double>(facts.recompute_ns) / kMilli},
+          {"least_recompute_ms", static_cast<double>(facts.least_ns) / kMilli},
           {"ops_ms", static_cast<double>(facts.ops_ns) / kMilli},
           {"op_times", op_times_json(facts.timed_ops)},
           {"peak_bytes", facts.peak.value()},

@@ -8,6 +8,8 @@
 #include "planner/schedule/model/arena_height.h"
 #include "planner/schedule/model/play.h"
 #include "planner/schedule/model/validator.h"
+#include "planner/schedule/proofs/overhead_bound.h"
+#include "planner/schedule/scheduler.h"
 
 namespace stowage::planner::schedule {
 namespace {
@@ -44,6 +46,8 @@ Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions,
   schedule.peak = verdict->peak;
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
+  schedule.replay_bound_ns = least_replay_ns(make_gaps(*graph, ScheduleOptions().smallest.value()),
+                                             budget.value(), schedule.replay_ns);
   std::vector<Span> spans;
   static_cast<void>(play(*graph, steps_of(*graph, schedule.actions), &spans));
   const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);

@@ -8,6 +8,7 @@
 
 #include "planner/schedule/model/arena_height.h"
 #include "planner/schedule/model/validator.h"
+#include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/search/search.h"
 
 namespace stowage::planner::schedule {
@@ -21,10 +22,14 @@ std::string in_mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes / kMebi) + "." + std::to_string(bytes % kMebi * 10 / kMebi) + " MiB";
 }
 
-Error too_small(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits) {
+Error too_small(const OpGraph& graph, const GapTable& gaps, std::uint64_t budget,
+                const SearchLimits& limits) {
   const std::uint64_t plain = play(graph, {}).peak;
-  const std::uint64_t least = least_budget(graph, std::min(budget, plain), plain, limits);
+  const std::uint64_t bound = least_peak(gaps);
+  const std::uint64_t least =
+      least_budget(graph, std::clamp(budget, std::min(bound, plain), plain), plain, limits);
   return Error{ErrorCode::kUnplannable, "no schedule keeps this iteration within " + in_mebibytes(budget) +
+                                            ", and none can within less than " + in_mebibytes(bound) +
                                             "; the least budget for which one was found is " +
                                             in_mebibytes(least) + " (" + std::to_string(least) + " bytes)"};
 }
@@ -54,6 +59,7 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
                               const std::stop_token& stop) {
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
+  const GapTable gaps = make_gaps(*graph, options.smallest.value());
   const SearchLimits limits{options.smallest.value(), options.work_limit, options.seed, stop};
   constexpr int kTightenings = 8;
   std::uint64_t bytes = budget.value();
@@ -65,6 +71,7 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
     if (!found) break;
     Schedule schedule = to_schedule(log, *graph, *found);
     if (Status status = check(log, schedule, budget); !status) return status.error();
+    schedule.replay_bound_ns = least_replay_ns(gaps, budget.value(), schedule.replay_ns);
     if (!options.placed) return schedule;
     std::vector<Span> spans;
     static_cast<void>(play(*graph, found->steps, &spans));
@@ -78,7 +85,7 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
     bytes = from > excess ? from - excess : 0;
   }
   if (unplaced) return *std::move(unplaced);
-  return too_small(*graph, budget.value(), limits);
+  return too_small(*graph, gaps, budget.value(), limits);
 }
 
 }  // namespace

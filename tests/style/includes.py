@@ -19,7 +19,7 @@ ALLOWED = {
 # no room stands on top of all of them.
 ROOMS = {
     "allocator": ("arena", "layout", "online", "cuda", "model"),
-    "planner/schedule": ("model", "search"),
+    "planner/schedule": ("model", "proofs", "search"),
     "tracer": ("recorder", "cupti/records", "cupti/times", "cupti", "clocks", "observers"),
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "recipe", "storage", "residency", "choice", "schedule", "verify", "machine",

@@ -1,0 +1,33 @@
+// When each buffer of an iteration can be out of memory, what bringing it back costs at least, and how much
+// has to be out while each op runs.
+//
+// A gap is the time between two ops that use a buffer. What is evicted in a gap that ends with a use takes
+// its maker again, and of what that starts from whatever is dead when the first op in the gap begins, down to
+// what is there. One run of an op may serve several gaps: each counts its share of it.
+//
+// Thread safety: pure. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/schedule/model/op_graph.h"
+
+namespace stowage::planner::schedule {
+
+struct Gap {
+  std::uint32_t first = 0;  ///< the ops that run meanwhile: [first, end)
+  std::uint32_t end = 0;
+  std::uint64_t bytes = 0;
+  double cost_ns = 0;
+};
+
+struct GapTable {
+  std::vector<Gap> gaps;              ///< each is worth evicting in only at a cost
+  std::vector<std::uint64_t> needed;  ///< by op: bytes held at least, with all evicted that costs nothing
+};
+
+/// Of buffers of at least `smallest` bytes.
+[[nodiscard]] GapTable make_gaps(const OpGraph& graph, std::uint64_t smallest);
+
+}  // namespace stowage::planner::schedule

@@ -1,0 +1,27 @@
+// How little any schedule for an iteration can recompute, and how little it can hold: lower bounds, so that a
+// schedule carries a gap.
+//
+// While an op runs, what the job holds beyond the budget has to be out of memory. With the gaps of all
+// buffers (gaps.h) that is a covering problem: least sum of cost_g * x_g, so that for each op the gaps around
+// it have bytes_g * x_g of at least its excess, 0 <= x <= 1. Any value of its Lagrangian dual is a bound,
+// also where the steps of the subgradient have not found the best one. It is the memory rows of Checkmate's
+// program (Jain et al., MLSys 2020) with each recomputation counted for one gap alone.
+//
+// Thread safety: pure. Deterministic.
+#pragma once
+
+#include <cstdint>
+
+#include "planner/schedule/proofs/gaps.h"
+
+namespace stowage::planner::schedule {
+
+/// No schedule holds less than this at its peak.
+[[nodiscard]] std::uint64_t least_peak(const GapTable& table);
+
+/// Nor does any that holds at most `budget` bytes take less time for what it recomputes. `reached`: what one
+/// of them takes. Requires: least_peak() <= budget.
+[[nodiscard]] std::uint64_t least_replay_ns(const GapTable& table, std::uint64_t budget,
+                                            std::uint64_t reached);
+
+}  // namespace stowage::planner::schedule
