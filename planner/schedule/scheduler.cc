@@ -60,7 +60,7 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
   const GapTable gaps = make_gaps(*graph, options.smallest.value());
-  const SearchLimits limits{options.smallest.value(), options.work_limit, options.seed, stop};
+  const SearchLimits limits{options.smallest.value(), options.work_limit, options.seed, stop, &gaps};
   constexpr int kTightenings = 8;
   std::uint64_t bytes = budget.value();
   std::uint64_t work = 0;

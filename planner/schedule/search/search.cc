@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/support/mix.h"
+#include "planner/schedule/proofs/overhead_bound.h"
+#include "planner/schedule/search/segments.h"
 #include "planner/schedule/search/sweep.h"
 
 namespace stowage::planner::schedule {
@@ -27,11 +29,18 @@ constexpr std::uint64_t kReplayNs = 2000;  // what running any op again costs be
 constexpr std::uint64_t kEventWork = 20;   // steps that playing one event costs, about
 constexpr std::uint64_t kLookWork = 10;    // and looking at one value
 constexpr int kRounds = 96;                // of weights with noise, at most
+constexpr std::array<std::uint64_t, 8> kSegments{2, 3, 4, 6, 8, 12, 16, 24};  // of the budget; for tight ones
 
 std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
 
 auto cost_of(const Found& found) {
   return std::pair(found.outcome.replay_ns + kReplayNs * found.outcome.replays, found.steps.size());
+}
+
+// Nothing that is found after the plain weights can be much better.
+bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
+  constexpr std::uint64_t kSharesOfGap = 100;  // 1/this of the bound
+  return found.outcome.replay_ns <= bound_ns + bound_ns / kSharesOfGap;
 }
 
 Weights weights_at(int round, std::uint64_t seed) {
@@ -44,8 +53,9 @@ Weights weights_at(int round, std::uint64_t seed) {
 }
 
 std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
-                                 const Weights& weights, std::uint64_t& work) {
-  Sweep swept = sweep(graph, budget, smallest, weights);
+                                 const Weights& weights, std::uint64_t& work,
+                                 const std::vector<Step>& first = {}) {
+  Sweep swept = sweep(graph, budget, smallest, weights, first);
   work += 2 * size_of(graph) + swept.work;
   if (swept.missing) return std::nullopt;
   Found found{std::move(swept.steps), {}};
@@ -53,6 +63,17 @@ std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std
   work += kLookWork * found.outcome.work;
   if (found.outcome.peak > budget || found.outcome.refused > 0) return std::nullopt;
   return found;
+}
+
+std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
+                                  std::uint64_t& work) {
+  std::optional<Found> best;
+  for (const std::uint64_t parts : kSegments) {
+    const std::vector<Step> first = segment_evictions(graph, budget / parts, smallest);
+    std::optional<Found> found = try_weights(graph, budget, smallest, kWeights.front(), work, first);
+    if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
+  }
+  return best;
 }
 
 // Leaves out one action after the other, as long as the rest still fits and costs less.
@@ -74,12 +95,17 @@ void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits
 std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                             std::uint64_t& work) {
   std::optional<Found> best;
+  std::uint64_t bound_ns = 0;
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
     std::optional<Found> found =
         try_weights(graph, budget, limits.smallest, weights_at(round, limits.seed), work);
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
-    if (best && best->outcome.replays == 0) break;
+    if (best && (best->outcome.replays == 0 || is_near_bound(*best, bound_ns))) break;
+    if (round + 1 != static_cast<int>(kWeights.size())) continue;
+    if (!best) best = try_segments(graph, budget, limits.smallest, work);
+    if (best && limits.gaps != nullptr)
+      bound_ns = least_replay_ns(*limits.gaps, budget, best->outcome.replay_ns);
   }
   if (best) trim(graph, budget, limits, work, *best);
   return best;
@@ -94,6 +120,7 @@ std::uint64_t least_budget(const OpGraph& graph, std::uint64_t low, std::uint64_
     std::uint64_t work = 0;
     for (std::size_t kind = 0; kind < kWeights.size() && !fits; ++kind)
       fits = try_weights(graph, middle, limits.smallest, kWeights[kind], work).has_value();
+    fits = fits || try_segments(graph, middle, limits.smallest, work).has_value();
     (fits ? high : low) = middle;
   }
   return high;

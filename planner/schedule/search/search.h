@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/schedule/model/play.h"
+#include "planner/schedule/proofs/gaps.h"
 
 namespace stowage::planner::schedule {
 
@@ -17,6 +18,7 @@ struct SearchLimits {
   std::uint64_t work_limit = 0;  ///< steps, about 1 ns each
   std::uint64_t seed = 1;
   std::stop_token stop;
+  const GapTable* gaps = nullptr;  ///< where given, no more is sought once a bound is nearly reached
 };
 
 struct Found {

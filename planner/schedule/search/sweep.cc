@@ -9,8 +9,10 @@ namespace {
 
 class Sweeper {
  public:
-  Sweeper(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest, const Weights& weights)
+  Sweeper(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest, const Weights& weights,
+          const std::vector<Step>& first)
       : graph_(graph),
+        first_(first),
         model_(graph),
         budget_(budget),
         smallest_(smallest),
@@ -67,6 +69,10 @@ class Sweeper {
     op_ = op;
     model_.come_to(op);
     restored_.clear();
+    for (; next_first_ < first_.size() && first_[next_first_].op == op; ++next_first_) {
+      const std::uint32_t buffer = first_[next_first_].buffer;
+      if (model_.evict(buffer)) early_[op].push_back(buffer);
+    }
     model_.lock(op);
     for (const OpGraph::Use& use : graph_.inputs(op)) {
       const std::uint32_t buffer = graph_.values[use.value].buffer;
@@ -184,6 +190,8 @@ class Sweeper {
   }
 
   const OpGraph& graph_;
+  const std::vector<Step>& first_;
+  std::size_t next_first_ = 0;
   Model model_;
   const std::uint64_t budget_;
   const std::uint64_t smallest_;
@@ -202,8 +210,9 @@ class Sweeper {
 
 }  // namespace
 
-Sweep sweep(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest, const Weights& weights) {
-  return Sweeper(graph, budget, smallest, weights).run();
+Sweep sweep(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest, const Weights& weights,
+            const std::vector<Step>& first) {
+  return Sweeper(graph, budget, smallest, weights, first).run();
 }
 
 }  // namespace stowage::planner::schedule

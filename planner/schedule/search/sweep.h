@@ -22,7 +22,8 @@ struct Sweep {
   std::uint64_t work = 0;  ///< values looked at for scores, in steps of about 1 ns
 };
 
+/// `first`: evictions that are done in any case where they can be, in order of op.
 [[nodiscard]] Sweep sweep(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
-                          const Weights& weights);
+                          const Weights& weights, const std::vector<Step>& first = {});
 
 }  // namespace stowage::planner::schedule
