@@ -23,6 +23,14 @@ def run(tmp_path, monkeypatch):
     return made
 
 
+def ends_soon(process: int) -> bool:
+    """It was killed, which takes a moment on a busy machine."""
+    until = time.monotonic() + 20
+    while is_alive(process) and time.monotonic() < until:
+        time.sleep(0.01)
+    return not is_alive(process)
+
+
 def is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
@@ -64,7 +72,7 @@ def test_a_hanging_job_is_killed_with_all_that_it_started(run):
         jobs.once(run, spec("m"), [["say", 1], ["hang"]])
     child = int(re.search(r"child (\d+)", str(error.value))[1])
     time.sleep(0.1)
-    assert not is_alive(child)
+    assert ends_soon(child)
 
 
 def test_where_no_time_is_left_nothing_is_begun(run):
@@ -94,7 +102,7 @@ def test_a_conversation_that_hangs_is_out_of_time_and_killed(run):
         run.ends = time.monotonic() + 1.5
         with pytest.raises(OutOfTime) as error:
             talk.ask("hang")
-    assert not is_alive(int(re.search(r"child (\d+)", str(error.value))[1]))
+    assert ends_soon(int(re.search(r"child (\d+)", str(error.value))[1]))
 
 
 def test_one_of_a_group_may_fail_and_the_others_go_on(run):
