@@ -55,6 +55,7 @@ void Replanning::begin(const JointPlan& first) {
 void Replanning::restart(bool records_on) {
   outstayed_.restart();
   iterations_ = 0;
+  wait_ = {};
   displaced_ = arena_.allocator().counts().displaced;
   learner_.begin(records_on);
   if (settings_.max_plans <= 1) learner_.close();
@@ -65,6 +66,7 @@ void Replanning::ask_lower() {
   allowance_.rest();
   if (budget_.on() || guard_.trusts_plan() || in_pages(now.lower_bound) >= in_pages(now.height)) return;
   const double excess = excess_of(now);
+  wait_ = {};
   if (const std::optional<double> seconds = allowance_.grant(excess))
     plans_.make_lower(around_, arena_.allocator().stream_ranges(), worth_asking_for(excess), *seconds);
 }
@@ -73,7 +75,7 @@ bool Replanning::on_iteration(const ServedIteration& ended) {
   const Bytes reserved = ended.reserved;
   if (until_trimmed_ > 0 && --until_trimmed_ == 0 && !budget_.on() && port_.may_wait())
     give_back_above(plans_.in_use().height);  // what lived there is gone
-  bool changed = take(reserved, std::chrono::milliseconds(0));
+  bool changed = take(reserved);
   ++iterations_;
   const auto has_plan = [this](std::uint64_t fingerprint) { return plans_.plans(fingerprint); };
   const bool further = learner_.on_iteration(!ended.is_clean(), has_plan, ended.evicted);
@@ -140,13 +142,15 @@ bool Replanning::ask(Bytes reserved) {
               std::to_string(plans_.count_kinds() - kinds) + " new) around " +
               std::to_string(around_.size()) + " tensors that stay");
   if (plans_.count_kinds() >= settings_.max_plans) learner_.close();
-  return take(reserved, std::chrono::milliseconds(settings_.plan_wait_ms));
+  wait_ = std::chrono::milliseconds(settings_.plan_wait_ms);
+  return take(reserved);
 }
 
-bool Replanning::take(Bytes reserved, std::chrono::milliseconds wait) {
+// While the arena settles, plans cannot be exchanged: they are waited for when that is over.
+bool Replanning::take(Bytes reserved) {
   const bool lower = plans_.makes_lower();
   if ((!is_making() && !lower) || arena_.settles() || !port_.may_wait()) return false;
-  std::optional<Result<JointPlan>> made = plans_.poll(wait);
+  std::optional<Result<JointPlan>> made = plans_.poll(std::exchange(wait_, {}));
   if (!made) return false;
   allowance_.end();
   if (!made->ok()) {

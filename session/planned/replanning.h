@@ -69,7 +69,7 @@ class Replanning {
   [[nodiscard]] std::vector<planner::Tenant> tenants() const;
   bool is_in_the_way(std::uint64_t displaced);
   bool ask(Bytes reserved);
-  bool take(Bytes reserved, std::chrono::milliseconds wait);
+  bool take(Bytes reserved);
   bool use(JointPlan made, Bytes reserved);
   /// Of plans around these tensors, if these simply come on top of those in use.
   [[nodiscard]] Bytes expected(const std::vector<planner::Tenant>& around) const;
@@ -99,6 +99,7 @@ class Replanning {
   std::uint64_t iterations_ = 0;         ///< since restart()
   std::uint64_t until_trimmed_ = 0;      ///< iterations, after other plans came into use
   std::uint64_t displaced_ = 0;          ///< requests, when the last iteration ended
+  std::chrono::milliseconds wait_{0};    ///< still to be waited, once, for the plans that were asked for
   std::vector<planner::Tenant> around_;  ///< what the latest plans were asked to leave where it is
 };
 
