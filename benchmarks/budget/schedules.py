@@ -1,0 +1,91 @@
+"""Schedules of full-size models on the simulated device: predicted overhead beside the least that any schedule could have.
+
+    python benchmarks/budget/schedules.py                    # every model
+    python benchmarks/budget/schedules.py --models NAME …    # some
+    python benchmarks/budget/schedules.py --write            # and writes docs/results/schedules.md
+
+Each model of tests/zoo trains on a simulated GPU with STOWAGE=1 STOWAGE_BUDGET=SHARE and nothing else set. Ops have modelled
+times there, so that the page is the same on any machine.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from benchmarks.pages import Page  # noqa: E402
+from tests.zoo import harness  # noqa: E402
+
+PAGE = Page(__file__)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "bert_base", "vit_b16")
+SHARES = (75, 66, 50, 40, 33)
+ITERATIONS = 16
+NONE = re.compile(r"no schedule keeps this iteration within (\S+) MiB, and none can within less than (\S+) MiB; the least "
+                  r"budget for which one was found is (\S+) MiB")
+HEAD = f"""# Schedules of full-size models
+
+{PAGE.origin()}
+
+{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell: what
+the schedule recomputes, in percent of the time of the iteration's ops, by the modelled times that it was made with; in
+brackets the least that any schedule within these bytes could recompute, a lower bound (docs/schedule.md). *None*: no schedule
+was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found. *Out of
+memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of.
+
+| model | {" | ".join(f"at {share} %" for share in SHARES)} |
+|{(len(SHARES) + 1) * "---|"}
+"""
+
+
+def run(model: str, share: int) -> str:
+    """All that the job wrote."""
+    commands = json.dumps([["run", ITERATIONS], ["report"]])
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"STOWAGE_BUDGET": f"{share}%", "STOWAGE_VERBOSE": "1", "OMP_NUM_THREADS": "1"}
+        environment = harness.environment("entry_point", "simulated", pathlib.Path(folder) / "report.json", settings)
+        words = ["tools/gpu/worker.py", "--model", model, "--size", "full", "--do", commands]
+        return subprocess.run(harness.command("entry_point", words), env=environment, cwd=ROOT, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+
+def report_in(output: str) -> dict:
+    """The last that the worker answered, or nothing where it did not come so far."""
+    answers = [json.loads(line[3:]) for line in output.splitlines() if line.startswith("@@ ")]
+    return next((answer for answer in reversed(answers) if answer.get("budget")), {})
+
+
+def cell(output: str, share: int) -> str:
+    report = report_in(output)
+    schedule = report.get("budget", {}).get("schedule", {})
+    if schedule.get("since_iteration") and schedule["ops_ms"]:
+        predicted, least = (100 * schedule[key] / schedule["ops_ms"] for key in ("recompute_ms", "least_recompute_ms"))
+        return f"{predicted:.1f} (≥ {least:.1f})"
+    if found := NONE.search(output):
+        budget, bound, least = map(float, found.groups())
+        return f"none below {share * bound / budget:.1f} %, found {share * least / budget:.1f} %"
+    if "out_of_memory" in output:
+        return "out of memory"
+    return schedule.get("reason") or f"no schedule: {report.get('state', 'no report')}"
+
+
+def main() -> None:
+    parser = PAGE.parser(__doc__, quick="one model at one share only")
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
+    arguments = PAGE.parse(parser, "models")
+    models, shares = (arguments.models[:1], SHARES[1:2]) if arguments.quick else (arguments.models, SHARES)
+    lines = []
+    for model in models:
+        lines.append(f"| {model} | {' | '.join(cell(run(model, share), share) for share in shares)} |")
+        print(lines[-1], flush=True)
+    if any("no report" in line for line in lines):
+        sys.exit("a model left no report")
+    PAGE.write(arguments, HEAD + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
