@@ -31,11 +31,11 @@ HEAD = f"""# Schedules of full-size models
 
 {PAGE.origin()}
 
-{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell: what
-the schedule recomputes, in percent of the time of the iteration's ops, by the modelled times that it was made with; in
-brackets the least that any schedule within these bytes could recompute, a lower bound (docs/schedule.md). *None*: no schedule
-was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found. *Out of
-memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of.
+{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell:
+what the schedule recomputes, in percent of the time of the iteration's ops, by the modelled times that it was made with;
+in brackets the least that any schedule within these bytes could recompute, a lower bound (docs/schedule.md). *None*: no
+schedule was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found.
+*Out of memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of.
 
 | model | {" | ".join(f"at {share} %" for share in SHARES)} |
 |{(len(SHARES) + 1) * "---|"}
