@@ -260,6 +260,21 @@ TEST(Scheduler, AChainCanRunInItsSquareRoot) {
   EXPECT_LE(schedule->replays, 250u);
 }
 
+// Without the sweeps that begin with most of what was found it recomputes for 240 and 800 us.
+TEST(Scheduler, ComesCloserToTheBoundByWhatItFound) {
+  const StepLog log = unet(6);
+  ScheduleOptions options = options_for_tests();
+  options.placed = false;
+  options.work_limit = 1'000'000'000;
+  const auto overhead_us = [&](std::uint64_t percent) {
+    const Result<Schedule> made = make_schedule(log, Bytes(plain(log).peak.value() * percent / 100), options);
+    EXPECT_TRUE(made.ok()) << percent;
+    return made.ok() ? made->replay_ns / 1000 : 0;
+  };
+  EXPECT_LE(overhead_us(60), 170u);
+  EXPECT_LE(overhead_us(47), 700u);
+}
+
 TEST(Scheduler, TenThousandOps) {
   const StepLog log = transformer(430);
   ASSERT_GT(log.trace.ops.size(), 9900u);

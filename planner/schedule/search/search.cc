@@ -28,7 +28,8 @@ constexpr std::array<Weights, 12> kWeights{{{1, 1, 1, 0, 0},
 constexpr std::uint64_t kReplayNs = 2000;  // what running any op again costs besides its own time
 constexpr std::uint64_t kEventWork = 20;   // steps that playing one event costs, about
 constexpr std::uint64_t kLookWork = 10;    // and looking at one value
-constexpr int kRounds = 96;                // of weights with noise, at most
+constexpr int kFirstRounds = 96;           // of weights with noise, at most
+constexpr int kRounds = 192;               // with those that begin with most of what was found
 constexpr std::array<std::uint64_t, 8> kSegments{2, 3, 4, 6, 8, 12, 16, 24};  // of the budget; for tight ones
 
 std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
@@ -76,6 +77,17 @@ std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, st
   return best;
 }
 
+// What another sweep is to begin with: most of the evictions that were found.
+std::vector<Step> part_of(const std::vector<Step>& steps, std::uint64_t seed) {
+  SplitMix lots(seed);
+  const std::uint64_t left_out = 1 + lots.next() % 8;  // of 16
+  std::vector<Step> part;
+  for (const Step& step : steps) {
+    if (step.kind == ActionKind::kEvict && lots.next() % 16 >= left_out) part.push_back(step);
+  }
+  return part;
+}
+
 // Leaves out one action after the other, as long as the rest still fits and costs less.
 void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits, std::uint64_t& work,
           Found& found) {
@@ -98,8 +110,13 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
   std::uint64_t bound_ns = 0;
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
+    if (best && round == kFirstRounds) trim(graph, budget, limits, work, *best);
+    const std::vector<Step> first =
+        best && round >= kFirstRounds
+            ? part_of(best->steps, mix(limits.seed + static_cast<std::uint64_t>(round)))
+            : std::vector<Step>();
     std::optional<Found> found =
-        try_weights(graph, budget, limits.smallest, weights_at(round, limits.seed), work);
+        try_weights(graph, budget, limits.smallest, weights_at(round, limits.seed), work, first);
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
     if (best && (best->outcome.replays == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
