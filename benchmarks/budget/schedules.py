@@ -17,11 +17,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from benchmarks.pages import Page  # noqa: E402
+from benchmarks.pages import ROOT, Page  # noqa: E402
 from tests.zoo import harness  # noqa: E402
 
 PAGE = Page(__file__)
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "bert_base", "vit_b16")
 SHARES = (75, 66, 50, 40, 33)
 ITERATIONS = 16

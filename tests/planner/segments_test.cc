@@ -23,7 +23,7 @@ std::set<std::uint32_t> evicted_by(const std::vector<Step>& steps) {
 TEST(Segments, OfAChainKeepTheirLastLayersAndAllOfTheLastOne) {
   constexpr std::uint32_t kLayers = 20;
   const Result<OpGraph> graph = make_op_graph(chain(kLayers, 8));
-  const std::vector<Step> steps = segment_evictions(*graph, 5 * kLayerBytes, 0);
+  const std::vector<Step> steps = Segments(*graph, 0).evictions(5 * kLayerBytes);
   EXPECT_EQ(steps.size(), evicted_by(steps).size());
   EXPECT_GE(steps.size(), kLayers / 2);
   EXPECT_LE(steps.size(), kLayers - 5 - 3) << "the last segment stays, and a layer of each other one";
@@ -37,7 +37,7 @@ TEST(Segments, AreThoseThatCanBeEvicted) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Result<OpGraph> graph = make_op_graph(random_log(seed, 40));
     for (const std::uint64_t bytes : {std::uint64_t{1}, 4 * kLayerBytes}) {
-      const std::vector<Step> steps = segment_evictions(*graph, bytes, 1024);
+      const std::vector<Step> steps = Segments(*graph, 1024).evictions(bytes);
       EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end(),
                                  [](const Step& a, const Step& b) { return a.op < b.op; }));
       for (const Step& step : steps) {

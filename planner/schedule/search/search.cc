@@ -68,9 +68,10 @@ std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std
 
 std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
                                   std::uint64_t& work) {
+  const Segments segments(graph, smallest);
   std::optional<Found> best;
   for (const std::uint64_t parts : kSegments) {
-    const std::vector<Step> first = segment_evictions(graph, budget / parts, smallest);
+    const std::vector<Step> first = segments.evictions(budget / parts);
     std::optional<Found> found = try_weights(graph, budget, smallest, kWeights.front(), work, first);
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
   }

@@ -5,13 +5,6 @@
 namespace stowage::planner::schedule {
 namespace {
 
-/// A buffer that is used before the op that needs most, and again behind it.
-struct Spanning {
-  std::uint32_t buffer = 0;
-  std::uint32_t made = 0;       ///< the first op that uses it
-  std::uint32_t idle_from = 0;  ///< the op after the last one before
-};
-
 std::uint32_t neediest_op(const OpGraph& graph) {
   Model model(graph);
   std::uint64_t most = 0;
@@ -30,39 +23,37 @@ std::uint32_t neediest_op(const OpGraph& graph) {
   return found;
 }
 
-std::vector<Spanning> spanning(const OpGraph& graph, std::uint32_t op, std::uint64_t smallest) {
-  std::vector<Spanning> found;
+}  // namespace
+
+Segments::Segments(const OpGraph& graph, std::uint64_t smallest)
+    : graph_(graph), neediest_(neediest_op(graph)) {
   for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     const std::vector<std::uint32_t>& touched = graph.touched[buffer];
     if (!graph.buffers[buffer].may_go || graph.buffers[buffer].bytes < smallest) continue;
-    const auto after = std::upper_bound(touched.begin(), touched.end(), op);
-    if (after == touched.begin() || after == touched.end() || *std::prev(after) == op) continue;
-    found.push_back({buffer, touched.front(), *std::prev(after) + 1});
+    const auto after = std::upper_bound(touched.begin(), touched.end(), neediest_);
+    if (after == touched.begin() || after == touched.end() || *std::prev(after) == neediest_) continue;
+    held_.push_back({buffer, touched.front(), *std::prev(after) + 1});
   }
-  std::sort(found.begin(), found.end(), [](const Spanning& a, const Spanning& b) { return a.made < b.made; });
-  return found;
+  std::sort(held_.begin(), held_.end(), [](const Spanning& a, const Spanning& b) { return a.made < b.made; });
 }
 
-/// An op of another segment, before `last`, starts from something that the buffer holds.
-bool is_read_later(const OpGraph& graph, std::uint32_t buffer, std::uint32_t end, std::uint32_t last) {
-  const std::vector<std::uint32_t>& touched = graph.touched[buffer];
+// An op of another segment, before the neediest one, starts from something that the buffer holds.
+bool Segments::is_read_later(std::uint32_t buffer, std::uint32_t end) const {
+  const std::vector<std::uint32_t>& touched = graph_.touched[buffer];
   const auto later = std::lower_bound(touched.begin(), touched.end(), end);
-  return later != touched.end() && *later <= last;
+  return later != touched.end() && *later <= neediest_;
 }
 
-}  // namespace
-
-std::vector<Step> segment_evictions(const OpGraph& graph, std::uint64_t bytes, std::uint64_t smallest) {
-  const std::uint32_t neediest = neediest_op(graph);
-  const std::vector<Spanning> held = spanning(graph, neediest, smallest);
+std::vector<Step> Segments::evictions(std::uint64_t bytes) const {
   std::vector<Step> steps;
-  for (auto begin = held.begin(); begin != held.end();) {
+  for (auto begin = held_.begin(); begin != held_.end();) {
     std::uint64_t sum = 0;
     auto end = begin;
-    for (; end != held.end() && (end == begin || sum < bytes); ++end) sum += graph.buffers[end->buffer].bytes;
-    if (end == held.end()) break;  // the last one is used next
+    for (; end != held_.end() && (end == begin || sum < bytes); ++end)
+      sum += graph_.buffers[end->buffer].bytes;
+    if (end == held_.end()) break;  // the last one is used next
     for (const std::uint32_t border = end->made; begin != end; ++begin) {
-      if (!is_read_later(graph, begin->buffer, border, neediest))
+      if (!is_read_later(begin->buffer, border))
         steps.push_back({begin->idle_from, ActionKind::kEvict, begin->buffer});
     }
   }

@@ -15,8 +15,25 @@
 
 namespace stowage::planner::schedule {
 
-/// Segments of about `bytes`; buffers below `smallest` stay. In order of op.
-[[nodiscard]] std::vector<Step> segment_evictions(const OpGraph& graph, std::uint64_t bytes,
-                                                  std::uint64_t smallest);
+class Segments {
+ public:
+  /// Buffers below `smallest` bytes stay. `graph` must outlive it.
+  Segments(const OpGraph& graph, std::uint64_t smallest);
+  /// Of segments of about `bytes`, in order of op.
+  [[nodiscard]] std::vector<Step> evictions(std::uint64_t bytes) const;
+
+ private:
+  /// A buffer that is used before the op that needs most, and again behind it.
+  struct Spanning {
+    std::uint32_t buffer = 0;
+    std::uint32_t made = 0;       ///< the first op that uses it
+    std::uint32_t idle_from = 0;  ///< the op after the last one before
+  };
+  [[nodiscard]] bool is_read_later(std::uint32_t buffer, std::uint32_t end) const;
+
+  const OpGraph& graph_;
+  std::uint32_t neediest_;      ///< the op that needs most
+  std::vector<Spanning> held_;  ///< over it, in the order in which they are made
+};
 
 }  // namespace stowage::planner::schedule
