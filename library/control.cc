@@ -16,6 +16,7 @@
 #include "library/report.h"
 #include "plugin/cpu/cpu_adaptor.h"
 #include "plugin/torch/live_torch.h"
+#include "plugin/torch/offloading.h"
 #include "recompute/recompute.h"
 #include "session/registry.h"
 #include "session/session.h"
@@ -89,6 +90,7 @@ Status enable(const session::Settings& settings) {
   warn_of_unknown_variables();
   const std::lock_guard lock(control_mutex());
   session::set_verbosity(settings.verbose);
+  offload_as(settings);
   live_torch().debugging().ask(settings);
   live_torch().debugging().begin();
   if (Status opened = open_doors(settings); !opened) return opened;
@@ -243,6 +245,7 @@ int stowage_end_write(void* storage) {
 int stowage_count(void* storage) {
   return guarded([&]() -> Status {
     count_cpu(*static_cast<c10::StorageImpl*>(storage));
+    Runtime::know(static_cast<c10::StorageImpl*>(storage));
     return {};
   });
 }

@@ -108,6 +108,14 @@ std::string schedule_row(const Json& schedule) {
                     schedule.value("left", 0ull), schedule.value("rooms", 0ull)));
 }
 
+std::string offload_row(const Json& budget) {
+  if (budget.value("offloads", 0ull) == 0) return {};
+  return row("offloaded", format("%llu tensors, %s; %llu came back; %.0f ms in copies; %s are offloaded now",
+                                 budget.value("offloads", 0ull), bytes_of(budget, "offloaded_bytes").c_str(),
+                                 budget.value("fetches", 0ull), budget.value("copy_ms", 0.0),
+                                 bytes_of(budget, "offloaded_now_bytes").c_str()));
+}
+
 std::string budget_rows(const Json& device) {
   const Json budget = device.value("budget", Json::object());
   if (budget.empty()) return {};
@@ -124,7 +132,7 @@ std::string budget_rows(const Json& device) {
              format("%llu tensors, %s; %llu ops recomputed in %.0f ms (%.1f %% of the job's %.0f ms)",
                     budget.value("evictions", 0ull), bytes_of(budget, "evicted_bytes").c_str(),
                     budget.value("recomputed_ops", 0ull), again, ops > 0 ? 100 * again / ops : 0.0, ops)) +
-         schedule_row(budget.value("schedule", Json::object()));
+         offload_row(budget) + schedule_row(budget.value("schedule", Json::object()));
 }
 
 std::string device_text(const Json& device) {

@@ -14,7 +14,7 @@ std::optional<std::int64_t> bytes_away() {
   const std::lock_guard<std::recursive_mutex> lock(all.mutex);
   std::int64_t bytes = 0;
   all.book.for_each([&](const StorageRecord& record) {
-    if (record.evicted && record.alive()) bytes += static_cast<std::int64_t>(record.bytes);
+    if (record.away() && record.alive()) bytes += static_cast<std::int64_t>(record.bytes);
   });
   all.residency.spares().for_each_droppable(
       [&](const Spares::Spare& spare) { bytes -= static_cast<std::int64_t>(spare.bytes); });

@@ -46,6 +46,10 @@ void Runtime::expose(c10::StorageImpl* storage) {
   });
 }
 
+void Runtime::know(c10::StorageImpl* storage) {
+  with_resident(storage, [](Machine&, StorageRecord&) {});
+}
+
 void Runtime::pin(c10::StorageImpl* storage) {
   with_resident(storage, [](Machine&, StorageRecord& record) { record.pinned = true; });
 }

@@ -11,12 +11,14 @@
 // make_room(), since that frees through the allocator, and an allocation inside a recomputation may call
 // make_room() again (which is allowed: it never evicts what a running op or recomputation reads or makes).
 //
-// Invariants: an evicted storage's value can be made again at any time, bit for bit; nothing that is locked,
-// pinned or without a recipe is ever evicted; restoring touches neither version counters nor autograd.
+// Invariants: an evicted storage's value can be made again at any time, bit for bit, and an offloaded one's
+// copied back; nothing that is locked or pinned is ever evicted or offloaded, and nothing without a recipe
+// evicted; restoring touches neither version counters nor autograd.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "core/result.h"
@@ -25,6 +27,7 @@
 #include "core/runtime/shortage.h"
 #include "core/units.h"
 #include "recompute/machine/options.h"
+#include "recompute/stores/store.h"
 
 namespace c10 {
 struct StorageImpl;
@@ -62,6 +65,14 @@ class Runtime {
   /// there is no such room, or it is free already.
   static bool make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept;
 
+  /// What is offloaded from devices of this type (0 CPU, 1 CUDA) goes there from now on; null: nothing is.
+  /// Offloading is a way to make room beside eviction. Before install(), or while nothing is offloaded.
+  static void use_store(int device_type, std::unique_ptr<Store> store);
+
+  /// The job may hold at most `limit` bytes of such a device from now on. Where there is a store, ops that
+  /// read or write lists of tensors then run in parts of an eighth of that. 0: there is no limit.
+  static void note_limit(Bytes limit, int device_type);
+
   /// A sentence for an out-of-memory error: what is held and why it stays, in parts that add up to the whole,
   /// and which budget would be enough. Empty where the job will not see the error, since the runtime tries
   /// something else then. `device_type`, `device_index`: as for make_room().
@@ -77,6 +88,8 @@ class Runtime {
   /// `storage` is read or written outside of ops from now on (a pointer was handed out): it comes back,
   /// stays, and what is computed from it from now on is not evicted.
   static void expose(c10::StorageImpl* storage);
+  /// `storage` is there: it may be offloaded, though no op has used it yet.
+  static void know(c10::StorageImpl* storage);
   /// `storage` comes back and stays until it dies. Cheaper than expose(): only for reads.
   static void pin(c10::StorageImpl* storage);
   /// As expose(), until take_back() was called as often: something that gives access to the memory is alive.
@@ -95,7 +108,9 @@ class Runtime {
   static void end_write(c10::StorageImpl* storage);
   /// Evicts one storage, if that is legal now. True if it is evicted now.
   static bool evict(c10::StorageImpl* storage);
-  /// True if the storage's bytes are evicted now.
+  /// The same for offloading.
+  static bool offload(c10::StorageImpl* storage);
+  /// True if the storage's bytes are evicted or offloaded now.
   static bool is_evicted(c10::StorageImpl* storage);
 
   /// Between these calls the thread runs code that may read or fill memory unseen (a custom autograd

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "recompute/away/guard_range.h"
 #include "recompute/interposer/interposer.h"
 #include "recompute/machine/fork_hold.h"
 #include "recompute/machine/machine.h"
 #include "recompute/machine/thread_watch.h"
 #include "recompute/recompute.h"
-#include "recompute/residency/guard_range.h"
 #include "recompute/storage/raw_writes.h"
 #include "recompute/threads/seen_thread.h"
 #include "recompute/threads/suspension.h"
@@ -35,12 +35,21 @@ bool search_room(Search search) noexcept try {
   if (!all.on.load()) return false;
   const Lock lock(all.mutex);
   const std::uint64_t begin = now_ns();
-  const bool freed = (!all.thrashes() && search(all)) || all.book.release_leaves_of_dead();
+  const bool freed = search(all) || all.book.release_leaves_of_dead();
   all.counters.search_ns += now_ns() - begin;
   ++(freed ? all.counters.rooms : all.counters.refusals);
   return freed;
 } catch (const std::exception&) {  // no memory for the search itself
   return false;
+}
+
+// While recomputation takes most of the time none is added: then things are only offloaded.
+Evictor::Bounds bounds_of(const Machine& all, Place place) {
+  return {all.options.smallest.value(), place, all.op_number, all.thrashes()};
+}
+
+bool drop_made(Machine& all, Bytes bytes, const Evictor::Bounds& bounds) {
+  return !bounds.only_offload && all.residency.drop_made(bytes.value(), bounds.place) > 0;
 }
 
 // An iteration may end in the middle of a graph, as where each of two optimizers steps: what it made and what
@@ -63,7 +72,7 @@ void forget_history_until(Machine& all, std::uint64_t last, std::uint64_t ops) {
 void look_for_raw_writes(Machine& all) {
   std::vector<StorageRecord*> watched;
   all.book.for_each([&](StorageRecord& record) {
-    if (record.watch && record.alive() && !record.evicted) watched.push_back(&record);
+    if (record.watch && record.alive() && !record.away()) watched.push_back(&record);
   });
   for (StorageRecord* const record : watched) {
     if (!check_raw_writes(*record) || record->current->anchors == 0) continue;
@@ -115,18 +124,15 @@ bool Runtime::installed() noexcept { return machine().on.load(); }
 
 bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept {
   return search_room([&](Machine& all) {
-    const Place place{device_type, device_index};
-    return all.evictor.make_room(bytes.value(), all.options.smallest.value(), place, all.op_number) > 0 ||
-           all.residency.drop_made(bytes.value(), place) > 0;
+    const Evictor::Bounds bounds = bounds_of(all, {device_type, device_index});
+    return all.evictor.make_room(bytes.value(), bounds) > 0 || drop_made(all, bytes, bounds);
   });
 }
 
 bool Runtime::make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept {
   return search_room([&](Machine& all) {
-    const Place place{device_type};
-    return all.evictor.make_contiguous_room(bytes.value(), all.options.smallest.value(), place, all.op_number,
-                                            space) ||
-           all.residency.drop_made(bytes.value(), place) > 0;
+    const Evictor::Bounds bounds = bounds_of(all, {device_type});
+    return all.evictor.make_contiguous_room(bytes.value(), bounds, space) || drop_made(all, bytes, bounds);
   });
 }
 
@@ -140,7 +146,7 @@ void Runtime::end_iteration() {
   all.steps.end_iteration();
   look_for_raw_writes(all);
   all.book.sweep();
-  if (!all.residency.any_away()) forget_history_until(all, ended, ops);
+  if (!all.residency.any_evicted()) forget_history_until(all, ended, ops);
   all.steps.begin_iteration();
 }
 
@@ -151,11 +157,32 @@ bool Runtime::evict(c10::StorageImpl* storage) {
   return record != nullptr && all.residency.evict(*record);
 }
 
+bool Runtime::offload(c10::StorageImpl* storage) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  StorageRecord* const record = all.book.find(storage);
+  return record != nullptr && all.residency.offloader().offload(*record);
+}
+
+void Runtime::use_store(int device_type, std::unique_ptr<Store> store) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.stores.use(device_type, std::move(store));
+}
+
+void Runtime::note_limit(Bytes limit, int device_type) {
+  constexpr std::uint64_t kParts = 8;
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  const bool offloads = all.stores.of(device_type) != nullptr;
+  all.part_bytes.at(static_cast<std::size_t>(device_type)) = offloads ? limit.value() / kParts : 0;
+}
+
 bool Runtime::is_evicted(c10::StorageImpl* storage) {
   Machine& all = machine();
   const Lock lock(all.mutex);
   const StorageRecord* const record = all.book.find(storage);
-  return record != nullptr && record->evicted;
+  return record != nullptr && record->away();
 }
 
 void Runtime::join() noexcept {
@@ -202,6 +229,11 @@ RuntimeCounters Runtime::counters() {
   counters.choices = all.forced.choices();
   counters.evicted = Bytes(counts.evicted_bytes);
   counters.evicted_total = Bytes(counts.evicted_total);
+  counters.offloads = counts.offloads;
+  counters.fetches = counts.fetches;
+  counters.copy_ns = counts.copy_ns;
+  counters.offloaded = Bytes(counts.offloaded_bytes);
+  counters.offloaded_total = Bytes(counts.offloaded_total);
   return counters;
 }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "recompute/machine/machine.h"
@@ -21,14 +23,16 @@ struct Holdings {
   std::uint64_t leaves = 0;
   std::uint64_t locked = 0;
   std::uint64_t small = 0;
+  std::uint64_t offloadable = 0;  ///< of what is evictable
   std::uint64_t evictable = 0;
   std::uint64_t foreign = 0;  ///< in use, or not given when they were asked for
   std::uint64_t copies = 0;   ///< of what was overwritten, while something evicted starts from it
 
-  std::uint64_t& of(const StorageRecord& record, std::uint64_t smallest) {
-    if (Residency::may_evict(record)) return record.bytes < smallest ? small : evictable;
+  std::uint64_t& of(Machine& all, const StorageRecord& record) {
+    const bool may_go = Residency::may_evict(record) || all.residency.offloader().may_offload(record);
+    if (may_go) return record.bytes < all.options.smallest.value() ? small : evictable;
     if (record.locks > 0) return locked;
-    return record.pinned || record.may_change() || record.holds > 0 ? pinned : leaves;
+    return record.pinned || record.parameter || record.may_change() || record.holds > 0 ? pinned : leaves;
   }
 };
 
@@ -48,10 +52,13 @@ Holdings holdings(Machine& all, Place place) {
   const std::uint64_t stamp = all.book.next_stamp();
   all.book.for_each([&](StorageRecord& record) {
     if (!record.alive()) return;
-    if (record.evicted) return void(held.copies += copies_for(record, place, stamp));
+    if (record.away()) return void(held.copies += copies_for(record, place, stamp));
     if (!place.covers(record.address->device())) return;
     if (!owned_by_allocator(*record.address)) return;
-    held.of(record, all.options.smallest.value()) += record.address->nbytes();
+    std::uint64_t& part = held.of(all, record);
+    part += record.address->nbytes();
+    if (&part == &held.evictable && all.residency.offloader().may_offload(record))
+      held.offloadable += record.address->nbytes();
   });
   all.foreign.for_each_resident(place, [&](const ForeignBuffer& buffer) {
     (buffer.uses > 0 || buffer.refused ? held.foreign : held.evictable) += buffer.owner.bytes;
@@ -63,12 +70,12 @@ Holdings holdings(Machine& all, Place place) {
 class Parts {
  public:
   explicit Parts(std::uint64_t whole) : left_(whole) {}
-  void add(std::uint64_t bytes, const char* what) {
+  void add(std::uint64_t bytes, std::string_view what) {
     bytes = std::min(bytes, left_);
     left_ -= bytes;
-    if (bytes > 0) text_ += in_units(bytes) + " " + what + ", ";
+    if (bytes > 0) text_.append(in_units(bytes)).append(" ").append(what).append(", ");
   }
-  void add_rest(const char* what) { add(left_, what); }
+  void add_rest(std::string_view what) { add(left_, what); }
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] std::uint64_t left() const { return left_; }
 
@@ -77,13 +84,26 @@ class Parts {
   std::string text_;
 };
 
+std::string why_not_evicted(const Machine& all) {
+  if (!all.residency.trouble().empty()) return " (not offloaded: " + all.residency.trouble() + ")";
+  if (all.thrashes()) return " (not evicted, since recomputation already takes most of the time)";
+  return {};
+}
+
+std::string what_would_help(const Machine& all, const Holdings& known, int device_type) {
+  const bool spills = device_type != 0 || all.stores.of(device_type) != nullptr;
+  if (spills || known.pinned + known.leaves == 0) return {};
+  return " What cannot be recomputed can be offloaded: set STOWAGE_SPILL to a folder on a disk.";
+}
+
 }  // namespace
 
 Bytes Runtime::evictable(int device_type, int device_index) {
   Machine& all = machine();
   if (!all.on.load()) return Bytes(0);
   const std::lock_guard<std::recursive_mutex> lock(all.mutex);
-  return Bytes(all.thrashes() ? 0 : holdings(all, {device_type, device_index}).evictable);
+  const Holdings held = holdings(all, {device_type, device_index});
+  return Bytes(all.thrashes() ? held.offloadable : held.evictable);
 }
 
 std::string Runtime::explain_shortage(const Shortage& shortage, int device_type, int device_index) {
@@ -96,7 +116,9 @@ std::string Runtime::explain_shortage(const Shortage& shortage, int device_type,
   Parts parts(held - evictable);
   parts.add(shortage.idle_arena.value(), "idle in the plan's arena");
   parts.add(shortage.cached.value(), "free in PyTorch's cache or lost to fragmentation");
-  parts.add(known.locked, "in use by the running op");
+  const char* const op = this_thread().op;
+  parts.add(known.locked,
+            op == nullptr ? "in use by other threads" : "in use by the running op (" + std::string(op) + ")");
   parts.add(known.pinned, "parameters and other pinned tensors");
   parts.add(known.leaves, "that cannot be recomputed");
   parts.add(known.small, "in small tensors");
@@ -112,9 +134,8 @@ std::string Runtime::explain_shortage(const Shortage& shortage, int device_type,
   const bool has_holes = kept + shortage.wanted.value() <= limit;
   const std::uint64_t needed = (has_holes ? limit : kept) + shortage.wanted.value();
   return in_units(shortage.wanted.value()) + " more do not fit. Held: " + in_units(held) + ", of these " +
-         parts.text() + in_units(evictable) + " evictable" +
-         (all.thrashes() ? " (not evicted, since recomputation already takes most of the time)" : "") +
-         ". A budget of " + in_units(needed) + " would be enough here.";
+         parts.text() + in_units(evictable) + " evictable" + why_not_evicted(all) + ". A budget of " +
+         in_units(needed) + " would be enough here." + what_would_help(all, known, device_type);
 }
 
 }  // namespace stowage::recompute

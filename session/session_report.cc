@@ -137,6 +137,11 @@ Json budget_json(const BudgetFacts& facts) {
           {"ops_ms", static_cast<double>(facts.counts.ops_ns) / kMilli},
           {"recompute_ms", static_cast<double>(facts.counts.replay_ns) / kMilli},
           {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli},
+          {"offloads", facts.counts.offloads},
+          {"offloaded_bytes", facts.counts.offloaded_total.value()},
+          {"offloaded_now_bytes", facts.counts.offloaded.value()},
+          {"fetches", facts.counts.fetches},
+          {"copy_ms", static_cast<double>(facts.counts.copy_ns) / kMilli},
           {"schedule", schedule_json(facts.schedule)}};
 }
 

@@ -22,7 +22,9 @@
 //    op pins stays from then on.
 // 6. Before an op writes to a value, the value is frozen and what starts from it is restored; then it is
 //    closing until the op has ended.
-// 7. Only the runtime keeps values (ValueState::kKept). Under a schedule there are no spares, and an
+// 7. A buffer may be offloaded if it is resident, and neither pinned, locked nor open to code that is not
+//    seen. It needs no recipe, and what was evicted may start from it: it comes back as rule 5 says.
+// 8. Only the runtime keeps values (ValueState::kKept). Under a schedule there are no spares, and an
 //    overwritten leaf is copied only if what starts from it does not fit.
 //
 // Thread safety: values and pure functions.
@@ -36,15 +38,16 @@ namespace stowage {
 enum class ValueState : std::uint8_t {
   kResident = 0,  ///< in its buffer, to be read
   kKept,          ///< in memory beside its buffer: the copy of an overwritten leaf, or a spare
-  kEvicted,       ///< freed; the job has the buffer, and they are restored before an op reads it
+  kEvicted,       ///< freed; the job has the buffer, and they are made again before an op reads it
+  kOffloaded,     ///< in a store; the job has the buffer, and they are copied back before an op reads it
   kClosing,       ///< in its buffer, which an op is overwriting
   kDead,          ///< nowhere, since the job no longer needs them; a recipe can make them again
   kLost,          ///< nowhere, and no recipe makes them: nothing that starts from them can be made again
 };
 
-/// True if they are in memory and may be read: what recomputation starts from.
+/// True if they are in memory or in a store, and may be read: what recomputation starts from.
 constexpr bool materialised(ValueState state) {
-  return state == ValueState::kResident || state == ValueState::kKept;
+  return state == ValueState::kResident || state == ValueState::kOffloaded || state == ValueState::kKept;
 }
 
 /// Whether a value's bytes are about to change.

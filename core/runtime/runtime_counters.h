@@ -19,7 +19,10 @@ struct RuntimeCounters {
   std::uint64_t replays = 0;    ///< ops run again
   std::uint64_t ops_ns = 0;     ///< in the job's own ops
   std::uint64_t replay_ns = 0;  ///< in ops run again
-  std::uint64_t search_ns = 0;  ///< choosing what to evict
+  std::uint64_t offloads = 0;   ///< storages
+  std::uint64_t fetches = 0;    ///< storages that were offloaded and came back
+  std::uint64_t copy_ns = 0;    ///< in copies of both
+  std::uint64_t search_ns = 0;  ///< choosing what to evict or to offload
   std::uint64_t rooms = 0;      ///< requests for room that freed something
   std::uint64_t refusals = 0;   ///< requests for room that freed nothing
   std::uint64_t verified = 0;   ///< recipes that were replayed at once and compared
@@ -28,6 +31,11 @@ struct RuntimeCounters {
   std::uint64_t choices = 0;    ///< of forced evictions, carried out or not
   Bytes evicted{0};             ///< now
   Bytes evicted_total{0};       ///< ever
+  Bytes offloaded{0};           ///< now
+  Bytes offloaded_total{0};     ///< ever
+
+  /// Bytes of the job that are not in memory now.
+  [[nodiscard]] Bytes away() const { return evicted + offloaded; }
 
   friend RuntimeCounters operator+(RuntimeCounters a, const RuntimeCounters& b) {
     a.ops += b.ops;
@@ -37,6 +45,9 @@ struct RuntimeCounters {
     a.replays += b.replays;
     a.ops_ns += b.ops_ns;
     a.replay_ns += b.replay_ns;
+    a.offloads += b.offloads;
+    a.fetches += b.fetches;
+    a.copy_ns += b.copy_ns;
     a.search_ns += b.search_ns;
     a.rooms += b.rooms;
     a.refusals += b.refusals;
@@ -46,6 +57,8 @@ struct RuntimeCounters {
     a.choices += b.choices;
     a.evicted += b.evicted;
     a.evicted_total += b.evicted_total;
+    a.offloaded += b.offloaded;
+    a.offloaded_total += b.offloaded_total;
     return a;
   }
 };

@@ -4,12 +4,15 @@
 
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
+#include "plugin/cuda/host/pinned_store.h"
 #include "plugin/cuda/upstream/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_settings.h"
+#include "recompute/recompute.h"
 #include "session/settings/notice.h"
 
 namespace stowage::plugin {
@@ -70,11 +73,19 @@ Status contained(Action action) {
   }
 }
 
+// Under a budget.
+void offload_as(const session::Settings& settings) {
+  const Bytes limit = settings.host_memory.bytes().value_or(free_host_share());
+  const bool wanted = settings.budget.is_set() && limit.value() >= PinnedMemory::kBlock;
+  recompute::Runtime::use_store(1, wanted ? std::make_unique<PinnedStore>(limit) : nullptr);
+}
+
 Status open(const session::Settings& settings) {
   auto ours = adaptor();
   if (!ours) return ours.error();
   if ((*ours)->active()) return {};
   prefer_expandable_segments(settings);
+  offload_as(settings);
   (*ours)->activate(settings);
   return {};
 }

@@ -29,6 +29,7 @@ recompute::Options options_of(const session::Settings& settings) {
   options.forced.seed = settings.evict.seed();
   options.forced.first = settings.evict.first();
   options.forced.last = settings.evict.last();
+  options.forced.offloads = true;
   options.forced.tells = settings.verbose > 0;
   return options;
 }

@@ -34,7 +34,11 @@ int index_of(const Device& device) { return static_cast<int>(device.index); }
 }  // namespace
 
 LiveTorch::LiveTorch()
-    : users_([this] { return Runtime::install(debugging_.options()); }, &Runtime::uninstall) {}
+    : users_([this] { return Runtime::install(debugging_.options()); },
+             [this] {
+               // Nobody reads a tensor any more, and there may be no room for all that was offloaded.
+               if (!at_end_.load()) Runtime::uninstall();
+             }) {}
 
 LiveTorch& live_torch() {
   static auto* const instance = new LiveTorch;
@@ -119,11 +123,15 @@ void LiveTorch::end_iteration() {
   Runtime::end_iteration();
 }
 
+void LiveTorch::note_limit(Bytes limit, const Device& device) { Runtime::note_limit(limit, type_of(device)); }
+
 bool LiveTorch::make_room(Bytes bytes, const Device& device) {
   return Runtime::make_room(bytes, type_of(device), index_of(device));
 }
 
 bool LiveTorch::recomputes() const { return Runtime::replaying() || Runtime::may_fail(); }
+
+bool LiveTorch::may_fail() const { return Runtime::may_fail(); }
 
 bool LiveTorch::make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) {
   return Runtime::make_contiguous_room(bytes, type_of(device), space);

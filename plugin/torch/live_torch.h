@@ -45,8 +45,10 @@ class LiveTorch final : public session::TorchPort {
   void end_rescue() override { users_.end(); }
 
   void end_iteration() override;
+  void note_limit(Bytes limit, const Device& device) override;
   bool make_room(Bytes bytes, const Device& device) override;
   [[nodiscard]] bool recomputes() const override;
+  [[nodiscard]] bool may_fail() const override;
   bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) override;
   [[nodiscard]] Bytes evictable(const Device& device) const override;
   std::string explain(const Shortage& shortage, const Device& device) override;

@@ -45,6 +45,8 @@ def _check_settings(options: argparse.Namespace, environment: dict[str, str]) ->
     pairs = dict(pair.split("=", 1) for pair in options.set)
     if getattr(options, "budget", None) is not None:
         pairs["budget"] = environment["STOWAGE_BUDGET"] = options.budget
+    if getattr(options, "spill", None) is not None:
+        pairs["spill"] = environment["STOWAGE_SPILL"] = os.path.abspath(options.spill)
     _control.settings(**pairs)
 
 
@@ -204,6 +206,8 @@ def _parser() -> argparse.ArgumentParser:
     runner = add("run", run, "run a training script with Stowage and print the report at its end")
     runner.add_argument("--budget", metavar="BYTES|N%|N%device",
                         help="the most memory the job may hold: 12GiB, 50%% of its own peak, or 80%%device")
+    runner.add_argument("--spill", metavar="FOLDER",
+                        help="under a budget on the CPU: what cannot be recomputed cheaply goes to a file in this folder")
     runner.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")
     _script_arguments(runner)
     dry = add("dryrun", dryrun, "run a CUDA training script on a simulated device and print peak and plan")

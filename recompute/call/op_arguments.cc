@@ -52,7 +52,7 @@ void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, boo
     use.role = whole ? Role::kOverwritten : Role::kWritten;
   }
   uses_.push_back(use);
-  if (is_parameter(tensor)) record.pinned = true;  // its recipe stays: what is evicted may start from it
+  if (is_parameter(tensor)) record.parameter = true;  // its recipe stays: what is evicted may start from it
   note_stream(record);
 }
 

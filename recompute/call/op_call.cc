@@ -25,6 +25,7 @@ OpCall::OpCall(const OpTraits& traits, Below below)
     : machine_(machine()), thread_(this_thread()), traits_(traits), below_(below) {}
 
 OpCall::~OpCall() {
+  thread_.op = outer_op_;
   if (ended_) return;
   const std::lock_guard<std::recursive_mutex> lock(machine_.mutex);
   recipe_.reset();  // the op failed: the content of what it was to write is unknown
@@ -45,6 +46,7 @@ void OpCall::unlock() {
 }
 
 void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
+  thread_.op = traits_.name.c_str();
   if (machine_.asks_source.load(std::memory_order_relaxed))
     verification_ = std::make_unique<Verification>(std::make_shared<const SourceLine>(SourceLine::here()));
   std::unique_lock<std::recursive_mutex> lock(machine_.mutex);

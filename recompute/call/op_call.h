@@ -91,6 +91,7 @@ class OpCall {
 
   Machine& machine_;
   ThreadState& thread_;
+  const char* const outer_op_ = thread_.op;
   const OpTraits& traits_;
   const Below below_;
   bool hidden_ = false;  ///< an argument has memory that is not seen here

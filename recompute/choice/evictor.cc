@@ -1,7 +1,6 @@
 #include "recompute/choice/evictor.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "core/units.h"
@@ -79,95 +78,136 @@ double Evictor::cost_ns(Value& value, double enough) {
   return sum;
 }
 
-std::vector<Evictor::Candidate> Evictor::candidates(std::uint64_t smallest, Place place, std::uint64_t now) {
+std::optional<Evictor::Candidate> Evictor::candidate_of(StorageRecord& record, const Bounds& bounds) const {
+  if (record.bytes < bounds.smallest) return std::nullopt;
+  const bool made_again = !bounds.only_offload && Residency::may_evict(record);
+  const bool copied = residency_.offloader().may_offload(record);
+  if ((!made_again && !copied) || !bounds.place.covers(record.address->device())) return std::nullopt;
+  const double weight = bytes_by_staleness(record.bytes, bounds.now, record.last_use);
+  Candidate candidate{&record, nullptr, nullptr, 0, weight, record.bytes, record.serial};
+  candidate.made_again = made_again;
+  if (copied) candidate.copy_ns = static_cast<double>(residency_.offloader().cost_ns(record));
+  return candidate;
+}
+
+// Of leaves that were overwritten while `evicted` starts from them.
+void Evictor::add_copies(StorageRecord& evicted, const Bounds& bounds, std::uint64_t stamp,
+                         std::vector<Candidate>& found) {
+  for (const Ref<Value>& leaf : evicted.leaves) {
+    if (!residency_.offloader().may_offload_kept(*leaf) || std::exchange(leaf->stamp, stamp) == stamp)
+      continue;
+    const std::uint64_t bytes = leaf->anchor.nbytes();
+    if (bytes < bounds.smallest || !bounds.place.covers(leaf->anchor.device())) continue;
+    const double weight = bytes_by_staleness(bytes, bounds.now, evicted.last_use);
+    Candidate copy{&evicted, leaf.get(), nullptr, 0, weight, bytes, evicted.serial};
+    copy.copy_ns = static_cast<double>(residency_.offloader().cost_ns(*leaf));
+    copy.made_again = false;
+    found.push_back(copy);
+  }
+}
+
+std::vector<Evictor::Candidate> Evictor::candidates(const Bounds& bounds) {
   std::vector<Candidate> found;
+  const std::uint64_t stamp = book_.next_stamp();
   book_.for_each([&](StorageRecord& record) {
-    if (record.bytes < smallest || !Residency::may_evict(record)) return;
-    if (!place.covers(record.address->device())) return;
-    found.push_back({&record, nullptr, nullptr, 0, bytes_by_staleness(record.bytes, now, record.last_use),
-                     record.bytes, record.serial});
+    if (record.evicted) return add_copies(record, bounds, stamp, found);
+    if (const auto candidate = candidate_of(record, bounds)) found.push_back(*candidate);
   });
   residency_.spares().for_each_droppable([&](const Spares::Spare& spare) {
-    if (!place.covers(spare.value->anchor.device())) return;
+    if (bounds.only_offload || !bounds.place.covers(spare.value->anchor.device())) return;
     found.push_back({nullptr, spare.value.get(), nullptr, 0,
-                     bytes_by_staleness(spare.bytes, now, spare.last_use), spare.bytes, 0});
+                     bytes_by_staleness(spare.bytes, bounds.now, spare.last_use), spare.bytes, 0});
   });
-  foreign_.for_each_evictable(place, [&](ForeignBuffer& buffer) {
-    const double weight = bytes_by_staleness(buffer.owner.bytes, now, buffer.last_use);
+  foreign_.for_each_evictable(bounds.place, [&](ForeignBuffer& buffer) {
+    const double weight = bytes_by_staleness(buffer.owner.bytes, bounds.now, buffer.last_use);
     found.push_back({nullptr, nullptr, &buffer, static_cast<double>(buffer.owner.restore_ns) / weight, weight,
                      buffer.owner.bytes, 0});
   });
   return found;
 }
 
-double Evictor::score(const Candidate& candidate, double enough) {
+// Of its two ways the cheaper.
+double Evictor::score(Candidate& candidate, double enough) {
   if (candidate.foreign != nullptr) return candidate.score;
-  Value& value = candidate.spare != nullptr ? *candidate.spare : *candidate.record->current;
-  return cost_ns(value, enough * candidate.weight) / candidate.weight;
+  if (candidate.is_copy()) return candidate.copy_ns / candidate.weight;
+  Value& value = candidate.is_spare() ? *candidate.value : *candidate.record->current;
+  const double most = std::min(enough * candidate.weight, candidate.copy_ns);
+  const double again_ns = candidate.made_again ? cost_ns(value, most) : kNever;
+  candidate.offloaded = candidate.copy_ns < again_ns;
+  return std::min(again_ns, candidate.copy_ns) / candidate.weight;
 }
 
-bool Evictor::evict(const Candidate& candidate) {
+bool Evictor::evict(StorageRecord& record) {
+  if (!residency_.evict(record)) return false;
+  note_consumer(*record.current, book_.next_stamp());
+  return true;
+}
+
+bool Evictor::take(const Candidate& candidate) {
   if (candidate.foreign != nullptr) return ForeignBuffers::evict(*candidate.foreign);
-  if (candidate.spare != nullptr) {
-    const Ref<Value> value(candidate.spare);
+  if (candidate.is_copy()) return residency_.offloader().offload_kept(*candidate.value, *candidate.record);
+  if (candidate.is_spare()) {
+    const Ref<Value> value(candidate.value);
     residency_.spares().drop(*value);
     if (residency_.neighbours().set_of(*value) >= 0) note_consumer(*value, book_.next_stamp());
     return true;
   }
-  if (!residency_.evict(*candidate.record)) return false;
-  note_consumer(*candidate.record->current, book_.next_stamp());
-  return true;
+  StorageRecord& record = *candidate.record;
+  if (candidate.offloaded)
+    return residency_.offloader().offload(record) || (candidate.made_again && evict(record));
+  return evict(record) || residency_.offloader().offload(record);
 }
 
 // An eviction makes others only dearer, as what they start from or what starts from them is evicted. So a
 // score that was right once is a lower bound later, and the candidate with the least is the right one if its
 // score still holds when it is taken.
-std::uint64_t Evictor::make_room(std::uint64_t bytes, std::uint64_t smallest, Place place,
-                                 std::uint64_t now) {
+std::uint64_t Evictor::make_room(std::uint64_t bytes, const Bounds& bounds) {
   const auto later = [](const Candidate& a, const Candidate& b) {
     return a.score != b.score ? a.score > b.score : a.serial > b.serial;
   };
   note_consumers();
-  std::vector<Candidate> heap = candidates(smallest, place, now);
+  std::vector<Candidate> heap = candidates(bounds);
   std::make_heap(heap.begin(), heap.end(), later);
   std::uint64_t freed = 0;
   while (freed < bytes && !heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), later);
     Candidate& least = heap.back();
     // An eviction may have found out that this one cannot be made again.
-    if (least.record != nullptr && !Residency::may_evict(*least.record)) {
-      heap.pop_back();
-      continue;
+    if (least.is_storage() && least.made_again && !Residency::may_evict(*least.record)) {
+      least.made_again = false;
+      if (least.copy_ns == kNever) {
+        heap.pop_back();
+        continue;
+      }
     }
-    const double next = heap.size() > 1 ? heap.front().score : std::numeric_limits<double>::infinity();
+    const double next = heap.size() > 1 ? heap.front().score : kNever;
     const double present = score(least, next);
     if (present > next) {
       least.score = present;
       std::push_heap(heap.begin(), heap.end(), later);
       continue;
     }
-    if (evict(least)) freed += least.bytes;
+    if (take(least)) freed += least.bytes;
     heap.pop_back();
   }
   return freed;
 }
 
-bool Evictor::make_contiguous_room(std::uint64_t bytes, std::uint64_t smallest, Place place,
-                                   std::uint64_t now, const FreeSpace& space) {
+bool Evictor::make_contiguous_room(std::uint64_t bytes, const Bounds& bounds, const FreeSpace& space) {
   struct Owned {
     Stretch stretch;
-    StorageRecord* record;
+    std::optional<Candidate> candidate;  ///< none: it is free
   };
   std::vector<Owned> owned;
-  for (const AddressRange& range : space.free) owned.push_back({{range.begin, range.end, 0, true}, nullptr});
+  for (const AddressRange& range : space.free) owned.push_back({{range.begin, range.end, 0, true}, {}});
   note_consumers();
-  for (const Candidate& candidate : candidates(smallest, place, now)) {
-    if (candidate.record == nullptr) continue;  // where it lies is not known
+  for (Candidate& candidate : candidates(bounds)) {
+    if (!candidate.is_storage()) continue;  // where it lies is not known
     const auto begin = reinterpret_cast<std::uintptr_t>(candidate.record->data);
     if (!lies_in(space.whole, begin)) continue;
-    const double cost = score(candidate, std::numeric_limits<double>::infinity());
+    const double cost = score(candidate, kNever);
     owned.push_back(
-        {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), cost, false}, candidate.record});
+        {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), cost, false}, candidate});
   }
   std::sort(owned.begin(), owned.end(),
             [](const Owned& a, const Owned& b) { return a.stretch.begin < b.stretch.begin; });
@@ -175,11 +215,11 @@ bool Evictor::make_contiguous_room(std::uint64_t bytes, std::uint64_t smallest, 
   for (const Owned& one : owned) stretches.push_back(one.stretch);
   const auto room = cheapest_room(stretches, bytes);
   if (!room) return false;
-  bool evicted = false;
+  bool freed = false;
   for (std::size_t i = room->first; i <= room->last; ++i) {
-    if (owned[i].record != nullptr) evicted = residency_.evict(*owned[i].record) || evicted;
+    if (owned[i].candidate) freed = take(*owned[i].candidate) || freed;
   }
-  return evicted;
+  return freed;
 }
 
 }  // namespace stowage::recompute

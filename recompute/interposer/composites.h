@@ -17,7 +17,7 @@ struct OpTraits;
 /// True if `op` runs no kernel of its own for what it is called with.
 bool is_composite_call(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below);
 
-/// Runs it. Restores first what it may read through pointers.
+/// Runs it, with what it may read through pointers resident.
 void run_composite(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
                    torch::jit::Stack* stack);
 

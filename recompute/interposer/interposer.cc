@@ -1,20 +1,25 @@
 #include "recompute/interposer/interposer.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "recompute/call/op_call.h"
 #include "recompute/interposer/below_autograd.h"
 #include "recompute/interposer/composites.h"
 #include "recompute/interposer/kernel_keys.h"
+#include "recompute/interposer/list_groups.h"
 #include "recompute/interposer/python_dispatch.h"
 #include "recompute/machine/machine.h"
+#include "recompute/ops/argument.h"
 #include "recompute/ops/op_traits.h"
+#include "recompute/ops/tensor_memory.h"
 #include "recompute/threads/seen_thread.h"
 #include "recompute/threads/thread_state.h"
 
@@ -55,6 +60,38 @@ void run_seen(const c10::OperatorHandle& op, const OpTraits& traits, c10::Dispat
   run_call(op, traits, kind, below, stack);
 }
 
+// Of the device that the first tensor of the lists is on.
+std::uint64_t part_bytes_for(c10::ArrayRef<c10::IValue> arguments) {
+  for (const c10::IValue& argument : arguments) {
+    if (!is_list_of_tensors(argument) || argument.toListRef().empty()) continue;
+    const at::Tensor* const first = tensor_in(argument.toListRef()[0]);
+    if (first == nullptr || !has_plain_memory(*first)) return 0;
+    return machine().part_bytes.at(first->is_cuda() ? 1 : 0).load(std::memory_order_relaxed);
+  }
+  return 0;
+}
+
+// A call on lists that would need too much memory at once. False: it is none, and nothing was done. Where
+// autograd records, one call stays one node.
+bool run_in_parts(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
+                  torch::jit::Stack* stack) {
+  if (!traits.tensorwise || at::GradMode::is_enabled()) return false;
+  const std::uint64_t most = part_bytes_for(torch::jit::last(*stack, traits.arguments));
+  if (most == 0) return false;
+  const torch::jit::Stack arguments(stack->end() - traits.arguments, stack->end());
+  const ListGroups groups(traits, arguments, most);
+  if (groups.count() < 2) return false;
+  torch::jit::drop(*stack, traits.arguments);
+  torch::jit::Stack results;
+  for (std::size_t part = 0; part < groups.count(); ++part) {
+    torch::jit::Stack mine = groups.arguments_of(part);
+    run_seen(op, traits, below, &mine);
+    ListGroups::add_results(results, mine);
+  }
+  for (c10::IValue& result : results) stack->push_back(std::move(result));
+  return true;
+}
+
 void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kAboveAutograd);
@@ -67,7 +104,7 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
   if (below.has_any(c10::autocast_dispatch_keyset)) return op.redispatchBoxed(below, stack);
   const OpTraits& traits = traits_of(op);
   if (is_composite_call(op, traits, below)) return run_composite(op, traits, below, stack);
-  run_seen(op, traits, below, stack);
+  if (!run_in_parts(op, traits, below, stack)) run_seen(op, traits, below, stack);
 }
 
 // Ops of which nothing needs to be known cost nothing either: the dispatcher does not stop at the key for

@@ -53,7 +53,10 @@ void before(void* subject) {
 }
 
 void in_parent(void* subject) {
-  if (held) static_cast<Machine*>(subject)->mutex.unlock();
+  if (!held) return;
+  auto& all = *static_cast<Machine*>(subject);
+  all.stores.after_fork();
+  all.mutex.unlock();
 }
 
 // A recursive mutex knows its owner by a number that the child's thread does not have: it gets a new one.
@@ -63,6 +66,7 @@ void in_child(void* subject) {
   keep_number_of_threads();
   all.running_ops = this_thread().running_ops;
   if (held) {
+    all.stores.after_fork();
     all.steps.stop();
   } else {
     all.on.store(false);

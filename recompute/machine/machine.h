@@ -2,6 +2,7 @@
 // recompute.h.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -24,7 +25,8 @@ struct Machine {
   std::recursive_mutex mutex;
   Options options;
   StorageBook book;
-  Residency residency{book};
+  Stores stores;
+  Residency residency{book, stores};
   ForeignBuffers foreign;
   SignatureBook signatures;
   DrawWatch draws;
@@ -43,6 +45,8 @@ struct Machine {
   bool joins_expected = false;           ///< no thread can run ops without having joined
   std::atomic<bool> asks_source{false};  ///< recipes name the line of Python code that made them
   std::atomic<bool> on{false};
+  /// By type of device: the most bytes that a part of an op on lists may need; 0: such ops run whole.
+  std::array<std::atomic<std::uint64_t>, 2> part_bytes{};
 
   /// From now on.
   void set_options(const Options& wanted);

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
 
 namespace stowage::recompute {
 
@@ -22,10 +23,17 @@ inline bool is_list_of_tensors(const c10::IValue& value) {
   return value.isList() && (value.isTensorList() || value.isOptionalTensorList());
 }
 
+/// Numbers that may be of several types, as foreach ops take them: one for each tensor.
+inline bool is_list_of_numbers(const c10::IValue& value) {
+  return value.isList() && value.toList().elementType()->kind() == c10::TypeKind::NumberType;
+}
+
 /// True if keeping the value keeps no tensor alive and no one else can change it, once lists are copied.
 inline bool is_plain(const c10::IValue& value) {
   if (value.isTensor()) return !value.toTensor().defined();
-  if (value.isList()) return value.isIntList() || value.isDoubleList() || value.isBoolList();
+  if (value.isList()) {
+    return value.isIntList() || value.isDoubleList() || value.isBoolList() || is_list_of_numbers(value);
+  }
   return value.isNone() || value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble() ||
          value.isString() || value.isDevice() || value.isGenerator();
 }

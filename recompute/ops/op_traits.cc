@@ -2,7 +2,9 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -47,7 +49,23 @@ void read_arguments(const c10::FunctionSchema& schema, OpTraits& traits) {
   }
 }
 
+// Foreach and fused optimizers, and the check for gradients that are not finite.
+bool is_tensorwise(std::string_view name, const c10::FunctionSchema& schema) {
+  constexpr std::string_view kPrefixes[] = {"_foreach_", "_fused_", "_amp_foreach_"};
+  const bool named = std::any_of(std::begin(kPrefixes), std::end(kPrefixes), [&](std::string_view prefix) {
+    return name.substr(0, prefix.size()) == prefix;
+  });
+  if (!named) return false;
+  const auto is_list = [](const c10::Argument& one) {
+    return one.type()->isSubtypeOf(*c10::ListType::ofTensors());
+  };
+  const auto& results = schema.returns();
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_list) &&
+         std::all_of(results.begin(), results.end(), is_list);
+}
+
 void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTraits& traits) {
+  traits.tensorwise = is_tensorwise(name, schema);
   traits.factory = is_factory(name);
   traits.overwrites = overwrites_self(name);
   traits.resizes = resizes(name);

@@ -34,6 +34,7 @@ struct OpTraits {
   bool unrepeatable = false;    ///< may not give the same bits again
   bool unrepeatable_kernel = false;  ///< the same, unless deterministic algorithms are on
   bool routes = false;               ///< top-k and the like: what it reads decides where data go
+  bool tensorwise = false;           ///< on lists: what becomes of the i-th tensors depends on these alone
   Products products = Products::kNone;
   Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments

@@ -20,6 +20,7 @@
 #include "recompute/recipe/counted.h"
 #include "recompute/recipe/random_state.h"
 #include "recompute/recipe/signature.h"
+#include "recompute/stores/store.h"
 
 namespace stowage::recompute {
 
@@ -39,6 +40,8 @@ struct Value : Counted<Value> {
   StorageRecord* home = nullptr;         ///< where it is the current version; null once overwritten or freed
   Ref<Recipe> recipe;                    ///< null: a leaf
   c10::Storage anchor;                   ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
+  std::unique_ptr<StoredCopy> stored;    ///< of a kept leaf that was offloaded: instead of `anchor`
+  std::uint64_t stored_bytes = 0;        ///< of `stored`
   std::uint64_t stamp = 0;               ///< of the latest walk that visited it
   std::uint32_t anchors = 0;             ///< evicted storages that need this leaf
   std::uint32_t depth = 0;               ///< ops on the longest way from a leaf
@@ -46,7 +49,7 @@ struct Value : Counted<Value> {
   std::int32_t cost_set = -1;            ///< in NeighbourSets while it is not materialised
   std::uint32_t cost_generation = 0;     ///< of NeighbourSets, for which `cost_set` holds
   WriteState write = WriteState::kOpen;  ///< at its home
-  bool kept = false;  ///< not at home, but `anchor` holds it: an overwritten leaf, or a spare (spares.h)
+  bool kept = false;  ///< not at home, but `anchor` or `stored` has it: an overwritten leaf, or a spare
   bool sound = true;  ///< the verdict of the latest sweep
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/support/check.h"
+#include "recompute/away/moved_bytes.h"
 #include "recompute/recipe/replay.h"
 #include "recompute/storage/own_stream.h"
 #include "recompute/storage/raw_writes.h"
@@ -62,11 +63,14 @@ c10::Storage Rematerializer::input_of(Run& run, const Input& input, const Geomet
     }
     return !last && geometry.role == Role::kWritten ? copy_storage(storage) : storage;
   }
-  if (value.kept) return geometry.role == Role::kWritten ? copy_storage(value.anchor) : value.anchor;
+  if (value.kept) {
+    c10::Storage kept = offloader_.kept_bytes(value, geometry.device.type());
+    return geometry.role == Role::kWritten ? copy_storage(kept) : kept;
+  }
   if (value.home != nullptr && value.write != WriteState::kClosing) {
     restore(*value.home);
     const c10::Storage storage(value.home->impl.lock());
-    if (storage && !value.home->evicted) {
+    if (storage && !value.home->away()) {
       require_no_raw_writes(*value.home);
       TORCH_CHECK(
           storage.nbytes() == value.home->bytes && storage.data() == value.home->data,
@@ -157,7 +161,7 @@ void Rematerializer::deliver(Run& run, const Recipe& recipe, std::vector<c10::St
   for (std::size_t i = 0; i < made.size(); ++i) {
     const Ref<Value> value(recipe.outputs[i].value);
     if (!value) continue;
-    if (value->home != nullptr && value->home->evicted && value->home->alive()) {
+    if (value->home != nullptr && value->home->away() && value->home->alive()) {
       refill(*value->home, made[i]);
     } else if (!materialised(*value) && run.plan.uses.contains(value.get()) &&
                run.plan.uses[value.get()] > 0) {
@@ -167,19 +171,18 @@ void Rematerializer::deliver(Run& run, const Recipe& recipe, std::vector<c10::St
 }
 
 void Rematerializer::refill(StorageRecord& record, c10::Storage& made) {
-  c10::StorageImpl& source = *made.unsafeGetStorageImpl();
-  record.address->set_data_ptr_noswap(std::move(source._mutable_data_ptr_no_checks()));
-  source.set_nbytes(0);
-  record.data = record.address->data();
+  put_bytes_back(record, made);
+  record.evicted ? counter_.came_back(record.bytes) : counter_.fetched(record.bytes);
   record.evicted = false;
-  counter_.came_back(record.bytes);
+  record.stored.reset();
   neighbours_.leave(*record.current);
   StorageBook::release_leaves(record);
   if (watch_ != nullptr) watch_->after_restore(record);
 }
 
 void Rematerializer::restore(StorageRecord& record) {
-  if (!record.evicted || !record.alive()) return;
+  if (!record.away() || !record.alive()) return;
+  if (record.stored != nullptr) return offloader_.fetch(record);
   const RecordLock lock(&record);
   const c10::Storage held(record.impl.lock());
   if (!held) return;

@@ -16,10 +16,11 @@
 
 #include <vector>
 
-#include "recompute/residency/content_watch.h"
+#include "recompute/away/content_watch.h"
+#include "recompute/away/offloader.h"
+#include "recompute/away/residency_counts.h"
 #include "recompute/residency/neighbour_costs.h"
 #include "recompute/residency/replay_plan.h"
-#include "recompute/residency/residency_counts.h"
 #include "recompute/residency/spares.h"
 #include "recompute/storage/storage_book.h"
 
@@ -27,13 +28,14 @@ namespace stowage::recompute {
 
 class Rematerializer {
  public:
-  Rematerializer(StorageBook& book, NeighbourCosts& neighbours, Spares& spares, ResidencyCounter& counter)
-      : book_(book), neighbours_(neighbours), spares_(spares), counter_(counter) {}
+  Rematerializer(StorageBook& book, NeighbourCosts& neighbours, Spares& spares, Offloader& offloader,
+                 ResidencyCounter& counter)
+      : book_(book), neighbours_(neighbours), spares_(spares), offloader_(offloader), counter_(counter) {}
 
   /// Is told about each restore from now on. Null: no one is told.
   void set_watch(ContentWatch* watch) { watch_ = watch; }
-  /// Brings it back if it is evicted and alive. Throws what the ops throw (out of memory, too); then each
-  /// storage is evicted or resident as it was, or better.
+  /// Brings it back if it is evicted or offloaded, and alive. Throws what the ops and stores throw (out of
+  /// memory, too); then each storage is away or resident as it was, or better.
   void restore(StorageRecord& record);
   /// Frees what plans under way made for later steps, until `bytes` are free. Returns how many it freed.
   std::uint64_t drop_made(std::uint64_t bytes, Place place);
@@ -57,6 +59,7 @@ class Rematerializer {
   StorageBook& book_;
   NeighbourCosts& neighbours_;
   Spares& spares_;
+  Offloader& offloader_;
   ResidencyCounter& counter_;
   ContentWatch* watch_ = nullptr;
   std::vector<Run*> under_way_;  ///< each inside the one before

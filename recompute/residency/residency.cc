@@ -1,11 +1,11 @@
 #include "recompute/residency/residency.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/support/check.h"
+#include "recompute/away/guard_range.h"
+#include "recompute/away/moved_bytes.h"
 #include "recompute/recipe/replay.h"
-#include "recompute/residency/guard_range.h"
 #include "recompute/storage/own_stream.h"
 #include "recompute/storage/raw_writes.h"
 #include "recompute/storage/record_lock.h"
@@ -20,7 +20,8 @@ constexpr std::size_t kFarthest = 50000;  // values on the way to the leaves; be
 }  // namespace
 
 bool Residency::may_evict(const StorageRecord& record) {
-  if (record.evicted || record.pinned || record.locks > 0 || record.bytes == 0) return false;
+  if (record.away() || record.pinned || record.parameter) return false;
+  if (record.locks > 0 || record.bytes == 0) return false;
   if (record.may_change() || record.holds > 0) return false;
   if (!record.current->recipe || !record.alive() || !guard_covers(record.bytes)) return false;
   const c10::StorageImpl& impl = *record.address;
@@ -37,13 +38,9 @@ bool Residency::evict(StorageRecord& record) {
   if (watch_ != nullptr) watch_->before_eviction(record);
   record.leaves = std::move(leaves);
   neighbours_.join(*record.current);
-  c10::StorageImpl& impl = *record.address;
-  if (poison_ && impl.device_type() == c10::kCPU) std::memset(impl.mutable_data(), 0xFF, record.bytes);
-  const c10::Device device = impl.device();
   record.evicted = true;
   counter_.left(record.bytes);
-  const Deeper quiet(this_thread().quiet);
-  impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
+  take_bytes_out(record, poison_);
   return true;
 }
 
@@ -95,7 +92,8 @@ bool Residency::is_cheaper_kept(const StorageRecord& leaf, std::span<StorageReco
   for (const StorageRecord* const dependent : dependents) {
     away += dependent->bytes;
     for (const Ref<Value>& other : dependent->leaves) {
-      if (other->stamp == stamp || other->home == nullptr || !other->home->pinned) continue;
+      if (other->stamp == stamp || other->home == nullptr) continue;
+      if (!other->home->pinned && !other->home->parameter) continue;
       other->stamp = stamp;
       kept += other->home->bytes;
     }
@@ -111,13 +109,20 @@ void Residency::keep_content(StorageRecord& record) {
   STOWAGE_CHECK(static_cast<bool>(held), "what an op is about to write is alive");
   require_no_raw_writes(record);
   const OnOwnStream own(record);
-  c10::Storage copy = copy_storage(held);
+  c10::Storage copy;
+  try {
+    copy = copy_storage(held);
+  } catch (const c10::OutOfMemoryError&) {
+    if (content->anchors > 0 && !offloader_.store_content(record)) throw;
+  }
   if (content->anchors == 0) {  // while room was made for the copy, whoever needed it came back
     advance(content->write, WriteState::kFrozen);
     return;
   }
-  content->kept = true;
-  content->anchor = std::move(copy);
+  if (copy) {
+    content->kept = true;
+    content->anchor = std::move(copy);
+  }
   book_.overwrite(record, Ref<Value>(new Value));
 }
 
@@ -131,7 +136,7 @@ void Residency::restore_each(std::span<StorageRecord* const> records) {
 void Residency::restore_all() {
   std::vector<StorageRecord*> away;
   book_.for_each([&](StorageRecord& record) {
-    if (record.evicted) away.push_back(&record);
+    if (record.away()) away.push_back(&record);
   });
   restore_each(away);
 }
@@ -178,8 +183,8 @@ void Residency::bury_all_dead() {
 }
 
 void Residency::note_death(const StorageRecord& record) {
-  if (!record.evicted) return;
-  counter_.died(record.bytes);
+  if (!record.away()) return;
+  record.evicted ? counter_.died(record.bytes) : counter_.died_offloaded(record.bytes);
   if (watch_ != nullptr) watch_->forget(record);
 }
 

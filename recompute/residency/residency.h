@@ -13,12 +13,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "recompute/residency/content_watch.h"
+#include "recompute/away/content_watch.h"
+#include "recompute/away/offloader.h"
+#include "recompute/away/residency_counts.h"
 #include "recompute/residency/neighbour_costs.h"
 #include "recompute/residency/rematerializer.h"
-#include "recompute/residency/residency_counts.h"
 #include "recompute/residency/spares.h"
 #include "recompute/storage/storage_book.h"
 
@@ -26,13 +28,17 @@ namespace stowage::recompute {
 
 class Residency {
  public:
-  explicit Residency(StorageBook& book) : book_(book) {}
+  Residency(StorageBook& book, Stores& stores) : book_(book), stores_(stores) {}
 
   /// Bytes of evicted CPU storages are overwritten first.
-  void set_poison(bool poison) { poison_ = poison; }
+  void set_poison(bool poison) {
+    poison_ = poison;
+    offloader_.set_poison(poison);
+  }
   /// Is told about each eviction and restore from now on. Null: no one is told.
   void set_watch(ContentWatch* watch) {
     watch_ = watch;
+    offloader_.set_watch(watch);
     rematerializer_.set_watch(watch);
   }
 
@@ -42,7 +48,11 @@ class Residency {
   /// Evicts if may_evict() and if the value can be made again from leaves that are there. A value that cannot
   /// becomes a leaf.
   bool evict(StorageRecord& record);
-  /// Brings it back if it is evicted. Throws what the ops throw.
+  /// The other way to empty a storage.
+  [[nodiscard]] Offloader& offloader() { return offloader_; }
+  /// Why the latest copy failed; empty: it did not.
+  [[nodiscard]] const std::string& trouble() const { return stores_.trouble; }
+  /// Brings it back if it is evicted or offloaded. Throws what the ops throw, and if the store fails.
   void restore(StorageRecord& record) { rematerializer_.restore(record); }
   void restore_all();
   /// Rematerializer::drop_made().
@@ -59,15 +69,16 @@ class Residency {
   void bury_dead(std::size_t count);
   /// Forgets all that are dead.
   void bury_all_dead();
-  /// True if anything is evicted. From any thread, without the lock.
+  /// True if anything is evicted or offloaded. From any thread, without the lock.
   [[nodiscard]] bool any_away() const { return counter_.any_away(); }
+  [[nodiscard]] bool any_evicted() const { return counts().evicted_bytes > 0; }
 
   /// ResidencyCounter::log_replays().
   void log_replays(std::vector<std::uint64_t>* log) { counter_.log_replays(log); }
   [[nodiscard]] const ResidencyCounts& counts() const { return counter_.counts(); }
   [[nodiscard]] NeighbourCosts& neighbours() { return neighbours_; }
   [[nodiscard]] Spares& spares() { return spares_; }
-  /// Requires: nothing is evicted.
+  /// Requires: nothing is evicted or offloaded.
   void reset_counts() {
     counter_.reset();
     short_ = false;
@@ -83,10 +94,12 @@ class Residency {
   void note_death(const StorageRecord& record);
 
   StorageBook& book_;
+  Stores& stores_;
   NeighbourCosts neighbours_{book_};
   Spares spares_{book_, neighbours_};
   ResidencyCounter counter_;
-  Rematerializer rematerializer_{book_, neighbours_, spares_, counter_};
+  Offloader offloader_{stores_, counter_};
+  Rematerializer rematerializer_{book_, neighbours_, spares_, offloader_, counter_};
   bool poison_ = false;
   ContentWatch* watch_ = nullptr;
   bool short_ = false;  ///< what starts from a leaf that is to be written did not fit

@@ -35,7 +35,8 @@ void StepRecorder::notice_deaths(std::span<const Argument> arguments) {
       tracked.death = tick_;
       return true;
     }
-    const bool pinned = tracked.record->pinned || tracked.record->may_change();
+    const StorageRecord& record = *tracked.record;
+    const bool pinned = record.pinned || record.parameter || record.may_change();
     if (!pinned || tracked.pinned || tracked.pinned_from != kNoMaker) return false;
     const auto is_it = [&](const Argument& argument) { return argument.record == tracked.record; };
     if (std::any_of(arguments.begin(), arguments.end(), is_it)) {

@@ -103,7 +103,8 @@ void StepWatch::begin_iteration() {
   if (times_ != nullptr) {
     times_->begin_iteration();
     died_ = residency_.counts().died_total;
-    recorder_ = std::make_unique<StepRecorder>(meter, residency_.counts().evicted_bytes);
+    recorder_ = std::make_unique<StepRecorder>(
+        meter, residency_.counts().evicted_bytes + residency_.counts().offloaded_bytes);
     replayed_.clear();
   }
   residency_.log_replays(recorder_ != nullptr ? &replayed_ : nullptr);

@@ -14,9 +14,6 @@
 
 namespace stowage::recompute {
 
-/// A digest of `bytes` of CPU memory, as fast as they are read.
-std::uint64_t digest_of(const void* data, std::uint64_t bytes);
-
 /// Some code got the address of `record`'s memory. Requires: it is resident, and its present value is a
 /// leaf that nothing evicted starts from.
 void watch_for_raw_writes(StorageRecord& record);

@@ -35,7 +35,9 @@ bool settle(Value& value, std::uint64_t stamp) {
       }
       continue;
     }
-    if (!at.sound && at.recipe && state_of(at) == ValueState::kResident) {
+    const ValueState state = state_of(at);
+    const bool at_home = state == ValueState::kResident || state == ValueState::kOffloaded;
+    if (!at.sound && at.recipe && at_home) {
       at.forget_recipe();
       at.sound = true;
     }
@@ -53,6 +55,7 @@ ValueState state_of(const Value& value) {
   if (value.kept) return ValueState::kKept;
   if (value.home != nullptr && value.home->alive()) {
     if (value.home->evicted) return ValueState::kEvicted;
+    if (value.home->stored != nullptr) return ValueState::kOffloaded;
     return value.write == WriteState::kClosing ? ValueState::kClosing : ValueState::kResident;
   }
   return value.recipe ? ValueState::kDead : ValueState::kLost;
@@ -121,6 +124,7 @@ void StorageBook::release_leaves(StorageRecord& record) {
     if (--leaf->anchors > 0) continue;
     const Deeper quiet(this_thread().quiet, leaf->kept);
     leaf->anchor = c10::Storage();
+    leaf->stored.reset();
     leaf->kept = false;
   }
   record.leaves.clear();

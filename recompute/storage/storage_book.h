@@ -18,6 +18,7 @@
 
 #include "core/support/address_map.h"
 #include "recompute/recipe/value.h"
+#include "recompute/stores/store.h"
 
 namespace stowage::recompute {
 
@@ -32,12 +33,14 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::uint64_t serial = 0;  ///< in order of first sight
   std::size_t place = 0;     ///< in the book's list
   std::uint64_t bytes = 0;
-  const void* data = nullptr;  ///< when last resident
-  std::uint64_t last_use = 0;  ///< number of the op
-  std::uint32_t locks = 0;     ///< running ops and recomputations that need it
-  std::int64_t stream = -1;    ///< the first stream that used it; -1: none yet
-  bool evicted = false;
-  bool pinned = false;             ///< resident until it dies
+  const void* data = nullptr;          ///< when last resident
+  std::uint64_t last_use = 0;          ///< number of the op
+  std::uint32_t locks = 0;             ///< running ops and recomputations that need it
+  std::int64_t stream = -1;            ///< the first stream that used it; -1: none yet
+  bool evicted = false;                ///< its bytes are gone, and are made again
+  std::unique_ptr<StoredCopy> stored;  ///< while offloaded: where its bytes are
+  bool pinned = false;                 ///< resident until it dies
+  bool parameter = false;              ///< never made again, but it may be offloaded
   bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again
   std::uint32_t loans = 0;         ///< objects that are alive through which unseen code may write it
   std::uint32_t holds = 0;         ///< calls of unseen code that reads it
@@ -51,6 +54,8 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::unique_ptr<Watch> watch;  ///< some code got its address
 
   [[nodiscard]] bool alive() const { return !impl.expired(); }
+  /// Its bytes are not in memory.
+  [[nodiscard]] bool away() const { return evicted || stored != nullptr; }
   [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
 };
 

@@ -14,6 +14,7 @@ struct ThreadState {
   int may_fail = 0;           ///< > 0: after an out-of-memory error something else is tried
   int running_ops = 0;        ///< its part of the runtime's
   int quiet = 0;              ///< > 0: what it frees is no doing of the job's
+  const char* op = nullptr;   ///< name of the op that it runs; null: none
   std::int64_t op_bytes = 0;  ///< what its op has taken and not given back so far, as allocators report it
 };
 

@@ -16,7 +16,8 @@ struct Forced {
   Bytes smallest{1};        ///< storages smaller than this are never chosen
   std::uint64_t first = 1;  ///< of the choices that are carried out, by number
   std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-  bool tells = false;  ///< each eviction is told, with what made the tensor
+  bool tells = false;     ///< each eviction is told, with what made the tensor
+  bool offloads = false;  ///< of two that are carried out, one is offloaded where that is legal
 };
 
 }  // namespace stowage::recompute

@@ -24,6 +24,8 @@ void ForcedEvictions::choose() {
     if (choices_ >= wanted_.first && choices_ <= wanted_.last) chosen.emplace_back(&record, choices_);
   });
   for (const auto& [record, choice] : chosen) {
+    const bool offloads = wanted_.offloads && (mix(wanted_.seed ^ choice) & 1) == 0;
+    if (offloads && residency_.offloader().offload(*record)) continue;
     if (residency_.evict(*record) && wanted_.tells) tell(*record, choice);
   }
 }

@@ -28,6 +28,12 @@ void RestoreCheck::after_restore(const StorageRecord& record) {
   digests_.erase(before);
   ++checked_;
   if (same) return;
+  if (!record.current->recipe) {
+    findings_.add(
+        {"a restored tensor of " + std::to_string(record.bytes) + " bytes is not what was offloaded",
+         SourceLine()});
+    return;
+  }
   const Recipe& recipe = *record.current->recipe;
   findings_.add({"a restored tensor of " + std::to_string(record.bytes) +
                      " bytes is not what was evicted. It was made by\n" + text_of(recipe),

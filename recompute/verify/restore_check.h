@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "recompute/residency/content_watch.h"
+#include "recompute/away/content_watch.h"
 #include "recompute/verify/findings.h"
 
 namespace stowage::recompute {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "recompute/recipe/replay.h"
-#include "recompute/storage/raw_writes.h"
+#include "recompute/stores/digest.h"
 
 namespace stowage::recompute {
 namespace {

@@ -116,11 +116,13 @@ class BudgetController {
  private:
   using State = BudgetState;
   void refuse(const std::string& why);
+  void take_limit(Bytes limit) noexcept;
   void set_limit(Bytes limit);
   void shed();
   bool end_iteration(MarkSource source);
   void learn_peak(MarkSource source);
   void note_demand(Bytes bytes) noexcept;
+  bool raise_least(Bytes bytes) noexcept;
   void raise_peak(std::uint64_t peak) noexcept;
   void warn_of_no_limit() const;
   [[nodiscard]] Bytes upstream_page() const;

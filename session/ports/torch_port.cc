@@ -19,8 +19,10 @@ class NoTorch final : public TorchPort {
   void end_rescue() override {}
 
   void end_iteration() override {}
+  void note_limit(Bytes, const Device&) override {}
   bool make_room(Bytes, const Device&) override { return false; }
   [[nodiscard]] bool recomputes() const override { return false; }
+  [[nodiscard]] bool may_fail() const override { return false; }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
   [[nodiscard]] Bytes evictable(const Device&) const override { return Bytes(0); }
   std::string explain(const Shortage&, const Device&) override { return {}; }

@@ -60,10 +60,14 @@ class TorchPort {
   // ---- the runtime makes room; `device` is always the one that is short
   /// An iteration ended, between ops.
   virtual void end_iteration() = 0;
+  /// The job may hold at most `limit` bytes of the device from now on.
+  virtual void note_limit(Bytes limit, const Device& device) = 0;
   /// True: something was freed.
   virtual bool make_room(Bytes bytes, const Device& device) = 0;
   /// The calling thread recomputes: the runtime waits for it.
   [[nodiscard]] virtual bool recomputes() const = 0;
+  /// An out-of-memory error on the calling thread would not reach the job: something else is tried then.
+  [[nodiscard]] virtual bool may_fail() const = 0;
   /// Contiguous room in `space`; true: something was evicted for it.
   virtual bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) = 0;
   /// Bytes that make_room() may free there.

@@ -9,6 +9,7 @@ namespace stowage::session {
 namespace {
 
 constexpr double kMostBytes = 1e18;
+constexpr double kLeastBegins = 1;  // percent of the job's own peak
 
 // Removes the number at the front of `text` and returns it. Digits and a point, no sign and no exponent.
 std::optional<double> take_number(std::string_view& text) {
@@ -45,6 +46,11 @@ std::optional<Budget> Budget::parse(std::string_view text) {
   Budget budget;
   if (text.empty()) return budget;
   budget.text_ = text;
+  if (text == "least") {
+    budget.kind_ = Kind::kLeast;
+    budget.percent_ = kLeastBegins;
+    return budget;
+  }
   const std::optional<double> number = take_number(text);
   if (!number) return std::nullopt;
   if (text == "%" || text == "%device") {

@@ -30,11 +30,13 @@ enum class Cupti : std::uint8_t { kAuto, kOff, kOn };
 enum class Fault : std::uint8_t { kNone, kPlanner, kThread, kArena, kRecipe };
 
 struct Settings {
-  bool enable = false;                      ///< STOWAGE: use Stowage in this process
-  Devices devices = Devices::kAuto;         ///< STOWAGE_DEVICES
-  Budget budget;                            ///< STOWAGE_BUDGET: the most bytes of a device the job may hold
-  bool record_ops = true;                   ///< STOWAGE_RECORD_OPS: write down ATen ops, not allocations only
-  Cupti cupti = Cupti::kAuto;               ///< STOWAGE_CUPTI
+  bool enable = false;               ///< STOWAGE: use Stowage in this process
+  Devices devices = Devices::kAuto;  ///< STOWAGE_DEVICES
+  Budget budget;                     ///< STOWAGE_BUDGET: the most bytes of a device the job may hold
+  std::string spill;                 ///< STOWAGE_SPILL: folder that CPU tensors are offloaded to; "": none
+  HostMemory host_memory;            ///< STOWAGE_HOST_MEMORY: for what is offloaded from CUDA devices
+  bool record_ops = true;            ///< STOWAGE_RECORD_OPS: write down ATen ops, not allocations only
+  Cupti cupti = Cupti::kAuto;        ///< STOWAGE_CUPTI
   std::uint64_t record_events = 4'000'000;  ///< STOWAGE_RECORD_EVENTS: bound on events kept
   std::uint64_t record_iterations = 50;     ///< STOWAGE_RECORD_ITERATIONS: marks to wait for a steady state
   double plan_seconds = 2.0;                ///< STOWAGE_PLAN_SECONDS: time limit of the planner

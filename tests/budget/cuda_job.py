@@ -137,6 +137,29 @@ def two_streams():
     return jobs.Trainer([model], [optimizer], step)
 
 
+def _tuned(**how):
+    """Parameters, gradients and optimizer state are nearly all: 64 MiB of each but the state, which is twice that."""
+    def build():
+        model = _layers(2048, 4, nn.GELU)
+        optimizer = torch.optim.AdamW(model.parameters(), **how)
+        data, scaler = torch.randn(64, 2048), torch.amp.GradScaler("cuda", enabled=how.get("foreach", False))
+
+        def step(_: int) -> list[float]:
+            optimizer.zero_grad()
+            loss = model(data).square().mean()
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            return [loss.item()]
+        return jobs.Trainer([model], [optimizer], step)
+    return build
+
+
+JOBS |= {"tuned_foreach": _tuned(foreach=True), "tuned_fused": _tuned(fused=True), "tuned_one_by_one": _tuned(foreach=False)}
+
+
 class Events:
     """What PyTorch's own allocator recorded since the last look."""
 

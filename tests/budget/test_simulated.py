@@ -50,9 +50,9 @@ def process(*command: str, **settings: str) -> subprocess.CompletedProcess:
 
 
 @functools.cache
-def under(name: str, budget: str, iterations: int = ITERATIONS) -> dict:
+def under(name: str, budget: str, iterations: int = ITERATIONS, **settings: str) -> dict:
     done = process("-m", "tests.budget.cuda_job", str(iterations), name, STOWAGE="1", STOWAGE_DEVICES="cuda",
-                   STOWAGE_BUDGET=budget, STOWAGE_PLAN_WAIT_MS="60000")
+                   STOWAGE_BUDGET=budget, STOWAGE_PLAN_WAIT_MS="60000", **settings)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1]) | {"stderr": done.stderr}
 
@@ -82,6 +82,21 @@ def test_within_the_budget_by_the_devices_own_count(name, percent):
     assert left["backward_threads"] == 1, "backward passes run in a thread of autograd's own"
     assert budget["evictions"] > 0 and budget["refusals"] == 0
     assert left["ooms"] == 0, "what was mended is no out-of-memory error"
+
+
+# The optimizer reads four tensors of 16 MiB at once for each parameter, in parts of an eighth of the limit or of one each;
+# cuBLAS has its workspace, and memory is mapped in pages of 12 MiB.
+@pytest.mark.parametrize("name", ["tuned_foreach", "tuned_fused", "tuned_one_by_one"])
+def test_parameters_and_optimizer_state_are_offloaded(name):
+    own_peak = under(name, "75%", 12)["report"]["budget"]["own_peak_bytes"]
+    assert own_peak > 256 << 20
+    left = under(name, str(own_peak * 45 // 100), 12)
+    budget = left["report"]["budget"]
+    assert not left["error"], left["error"]
+    assert left["misuses"] == 0 and 0 < left["held"] <= budget["limit_bytes"]
+    assert budget["offloads"] > 20 and budget["fetches"] > 20 and left["ooms"] == 0
+    refused = under(name, str(own_peak * 44 // 100), 12, STOWAGE_HOST_MEMORY="0")
+    assert "cannot be recomputed" in refused["error"] and refused["report"]["budget"]["offloads"] == 0
 
 
 # With a schedule and without, where PyTorch's allocator refuses something in every iteration and where it does not.

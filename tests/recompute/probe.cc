@@ -8,14 +8,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "core/support/mix.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/recompute.h"
 #include "recompute/settings/float_mode.h"
 #include "recompute/settings/switches.h"
+#include "recompute/stores/spill_store.h"
 
 namespace {
 
@@ -100,6 +103,7 @@ PROBE int probe_install(unsigned forced_every, unsigned long long seed, unsigned
   options.forced.every = forced_every;
   options.forced.seed = seed;
   options.forced.smallest = Bytes(smallest);
+  options.forced.offloads = true;
   const Status status = Runtime::install(options);
   if (!status.ok()) text = status.error().message;
   return status.ok() ? 0 : 1;
@@ -127,6 +131,21 @@ PROBE const char* probe_told() {
   text = told;
   return text.c_str();
 }
+/// Offloaded CPU tensors go to a file in `folder`. 0 for success. null: none are offloaded.
+PROBE int probe_spill(const char* folder) {
+  if (folder == nullptr) {
+    Runtime::use_store(0, nullptr);
+    return 0;
+  }
+  Result<std::unique_ptr<SpillStore>> store = SpillStore::open(folder);
+  if (!store) text = store.error().message;
+  if (store) Runtime::use_store(0, std::move(*store));
+  return store ? 0 : 1;
+}
+PROBE void probe_note_limit(unsigned long long limit) { Runtime::note_limit(Bytes(limit), 0); }
+PROBE int probe_offload(void* storage) {
+  return Runtime::offload(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
+}
 PROBE void probe_uninstall() { Runtime::uninstall(); }
 PROBE const char* probe_text() { return text.c_str(); }
 PROBE void probe_end_iteration() { Runtime::end_iteration(); }
@@ -153,14 +172,14 @@ PROBE void probe_enter_opaque() { Runtime::enter_opaque(); }
 PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
 
 /// ops, recorded, evictions, restores, replays, ops_ns, replay_ns, search_ns, evicted, evicted_total, rooms,
-/// refusals, verified, compared, wrong, choices.
+/// refusals, verified, compared, wrong, choices, offloads, fetches, offloaded, offloaded_total.
 PROBE void probe_counters(unsigned long long* into) {
   const RuntimeCounters c = Runtime::counters();
   const unsigned long long all[] = {
-      c.ops,    c.recorded,  c.evictions, c.restores,        c.replays,
-      c.ops_ns, c.replay_ns, c.search_ns, c.evicted.value(), c.evicted_total.value(),
-      c.rooms,  c.refusals,  c.verified,  c.compared,        c.wrong,
-      c.choices};
+      c.ops,     c.recorded,  c.evictions, c.restores,          c.replays,
+      c.ops_ns,  c.replay_ns, c.search_ns, c.evicted.value(),   c.evicted_total.value(),
+      c.rooms,   c.refusals,  c.verified,  c.compared,          c.wrong,
+      c.choices, c.offloads,  c.fetches,   c.offloaded.value(), c.offloaded_total.value()};
   std::copy(std::begin(all), std::end(all), into);
 }
 

@@ -11,7 +11,9 @@ from stowage import _guards
 
 library = ctypes.CDLL(os.environ["STOWAGE_RECOMPUTE_PROBE"])
 library.probe_text.restype = library.probe_told.restype = ctypes.c_char_p
-for _name in (*_guards.OF_STORAGES, "evict", "is_evicted"):
+library.probe_spill.argtypes = [ctypes.c_char_p]
+library.probe_note_limit.argtypes = [ctypes.c_ulonglong]
+for _name in (*_guards.OF_STORAGES, "evict", "offload", "is_evicted"):
     getattr(library, f"probe_{_name}").argtypes = [ctypes.c_void_p]
 _runtime = types.SimpleNamespace(**{name: getattr(library, f"probe_{name}")
                                     for name in _guards.OF_STORAGES + _guards.OF_THREADS})
@@ -24,7 +26,8 @@ library.probe_budget.argtypes = [ctypes.c_ulonglong]
 library.probe_held.restype = library.probe_peak.restype = library.probe_choices.restype = ctypes.c_ulonglong
 
 COUNTERS = ("ops", "recorded", "evictions", "restores", "replays", "ops_ns", "replay_ns", "search_ns", "evicted",
-            "evicted_total", "rooms", "refusals", "verified", "compared", "wrong", "choices")
+            "evicted_total", "rooms", "refusals", "verified", "compared", "wrong", "choices", "offloads", "fetches",
+            "offloaded", "offloaded_total")
 
 
 def counters() -> dict[str, int]:
@@ -39,6 +42,21 @@ def storage(tensor: torch.Tensor) -> int:
 
 def evict(tensor: torch.Tensor) -> bool:
     return bool(library.probe_evict(storage(tensor)))
+
+
+def offload(tensor: torch.Tensor) -> bool:
+    return bool(library.probe_offload(storage(tensor)))
+
+
+@contextlib.contextmanager
+def spilling(folder):
+    """What is offloaded goes to a file in this folder, for the body."""
+    if library.probe_spill(str(folder).encode()):
+        raise OSError(library.probe_text().decode())
+    try:
+        yield
+    finally:
+        library.probe_spill(None)
 
 
 def is_evicted(tensor: torch.Tensor) -> bool:

@@ -9,11 +9,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "recompute/away/offloader.h"
+#include "recompute/away/residency_counts.h"
 #include "recompute/ops/argument.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/recipe/signature.h"
 #include "recompute/residency/neighbour_costs.h"
-#include "recompute/residency/residency_counts.h"
 #include "recompute/storage/storage_book.h"
 
 namespace stowage::recompute::test {
@@ -23,6 +24,8 @@ struct RecordedOps {
   SignatureBook signatures;
   NeighbourCosts neighbours{book};
   ResidencyCounter counter;
+  Stores stores;
+  Offloader offloader{stores, counter};
 
   StorageRecord& record_of(const at::Tensor& tensor) { return book.record_of(tensor.storage()); }
   Ref<Value> value_of(const at::Tensor& tensor) { return record_of(tensor).current; }

@@ -2,7 +2,7 @@
 // the model's.
 #include <gtest/gtest.h>
 
-#include "recompute/residency/guard_range.h"
+#include "recompute/away/guard_range.h"
 #include "recompute/residency/residency.h"
 #include "tests/recompute/recorded_ops.h"
 
@@ -16,7 +16,7 @@ class ValueStates : public ::testing::Test {
   ValueState state(const at::Tensor& tensor) { return state_of(*ops_.value_of(tensor)); }
 
   test::RecordedOps ops_;
-  Residency residency_{ops_.book};
+  Residency residency_{ops_.book, ops_.stores};
   at::Tensor leaf_ = at::arange(64, at::kFloat);
   at::Tensor a_ = ops_.doubled(leaf_);
 };

@@ -51,6 +51,7 @@ class FakeTorch final : public TorchPort {
     return searches_in_vain-- == 0;
   }
   [[nodiscard]] bool recomputes() const override { return recomputing; }
+  [[nodiscard]] bool may_fail() const override { return may_fail_now; }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
   [[nodiscard]] Bytes evictable(const Device&) const override { return evictable_bytes; }
   std::string explain(const Shortage&, const Device&) override { return "nothing is left"; }
@@ -60,6 +61,7 @@ class FakeTorch final : public TorchPort {
     return now;
   }
   [[nodiscard]] std::optional<std::int64_t> bytes_away() const override { return away; }
+  void note_limit(Bytes limit, const Device&) override { noted_limit = limit; }
   [[nodiscard]] std::uint64_t threads_in_iterations() const override { return threads; }
 
   std::uint32_t record_next(DevicePort*) override {
@@ -86,6 +88,8 @@ class FakeTorch final : public TorchPort {
   RuntimeCounters counts;  ///< but for what is away
   FollowCounters follow_counts;
   std::int64_t away = 0;
+  Bytes noted_limit{0};
+  bool may_fail_now = false;
   Bytes evictable_bytes{0};
   std::uint64_t threads = 1;
   std::atomic<int> searches_in_vain{-1};  ///< then one finds room; < 0: none ever does

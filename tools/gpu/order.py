@@ -17,7 +17,7 @@ FIRST = (
     "budgets resnet50_b184 66, 50", "largest batch gpt2_medium", "memcheck budget",
     # and here a second
     "memory and time gpt2_medium", "memory and time vit_b16", "budget bits others", "budget bits llama_1b",
-    "budget bits gpt2_medium",
+    "budget bits gpt2_medium", "offload bits",
     "options gpt2_small", "options resnet50", "compile reduce-overhead", "memcheck plain",
 )
 

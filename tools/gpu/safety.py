@@ -86,32 +86,38 @@ def compiled(run: Run, mode: str) -> Result:
     return result
 
 
-BUDGET_HEAD = ("job", "% of its own peak", "limit, MiB", "most held, MiB", "state", "evictions", "ops run again", "bits")
+BUDGET_HEAD = ("job", "% of its own peak", "limit, MiB", "most held, MiB", "state", "evictions", "ops run again",
+               "copies to the host", "bits")
 
 
-def under_budget(run: Run, models: tuple[str, ...]) -> Result:
-    """A share of the job's own peak: the same bits, and never more held."""
+def under_budget(run: Run, models: tuple[str, ...], share: int = 0) -> Result:
+    """A share of the job's own peak, its recipe's where none is given: the same bits, and never more held. In a given one
+    parameters and optimizer state have to be offloaded."""
     result = Result()
     cases = here(run, result, {model: RECIPES[model] for model in models})
     small, batch = swelled(run)
 
     def tried(model: str) -> None:
         recipe = cases[model]
-        what = f"{model} in {recipe.share} % of its own peak"
+        percent = share or recipe.share
+        what = f"{model} in {percent} % of its own peak"
 
         def make(door: str, label: str) -> jobs.Spec:
-            budget = {} if door == PLAIN else {"STOWAGE_BUDGET": f"{recipe.share}%"}
+            budget = {} if door == PLAIN else {"STOWAGE_BUDGET": f"{percent}%"}
             return recipe.spec(run, *batch, *recipe.exact(), door=door, extra=small | budget, label=label)
         ours, cell = pair(run, result, what, make, planned=False, commands=LONG_COMMANDS, at_once=1)
         if ours is None:
-            return result.row("Under a budget", BUDGET_HEAD, model, recipe.share, "", "", "**failed**", "", "", "")
+            return result.row("Under a budget", BUDGET_HEAD, model, percent, "", "", "**failed**", "", "", "", "")
         told = ours[1].get("budget") or {}
         limit, most, evictions = (told.get(key, 0) for key in ("limit_bytes", "peak_held_bytes", "evictions"))
         result.check(f"{what}: tensors were evicted", evictions > 0, f"{evictions} evictions; {told}"[:1500])
         result.check(f"{what}: the limit holds", 0 < most <= limit, f"{most:,} bytes held, {limit:,} allowed")
+        if share:
+            result.check(f"{what}: tensors were offloaded", told.get("fetches", 0) > 0, f"{told}"[:1500])
         scheduled = ", scheduled" if told.get("schedule", {}).get("followed") else ""
-        result.row("Under a budget", BUDGET_HEAD, model, recipe.share, f"{limit / MIB:,.0f}", f"{most / MIB:,.0f}",
-                   ours[1].get("state", "") + scheduled, evictions, told.get("recomputed_ops", 0), cell)
+        result.row("Under a budget", BUDGET_HEAD, model, percent, f"{limit / MIB:,.0f}", f"{most / MIB:,.0f}",
+                   ours[1].get("state", "") + scheduled, evictions, told.get("recomputed_ops", 0), told.get("offloads", 0),
+                   cell)
     if cases:
         room = how_many(run, max(recipe.gib for recipe in cases.values()), jobs.AT_ONCE)
         jobs.side_by_side(run, [functools.partial(tried, model) for model in cases], room)
@@ -201,6 +207,8 @@ def steps() -> dict[str, Step]:
     for name, models in BUDGETED.items():
         found.append(Step(f"budget bits {name}", SECTION, functools.partial(under_budget, models=models),
                           25 + 10 * len(models), 15 if name == "llama_1b" else None))
+    found.append(Step("offload bits", SECTION, functools.partial(under_budget, models=("gpt2_small", "llama_1b"), share=40),
+                      60, 30))
     found.append(Step("memcheck control", SECTION, planted, 15, None, lacks_sanitizer))
     for name, door, budget in (("plain", PLAIN, ""), ("planned", jobs.ENTRY, ""), ("budget", jobs.ENTRY, "70%")):
         found.append(Step(f"memcheck {name}", SECTION, functools.partial(memcheck, door=door, budget=budget), 50, None,

@@ -18,7 +18,12 @@ struct ResidencyCounts {
   std::uint64_t replay_cost_ns = 0;  ///< on CUDA the modelled time, elsewhere host time
   std::uint64_t evicted_bytes = 0;
   std::uint64_t evicted_total = 0;
-  std::uint64_t died_total = 0;  ///< bytes that died while they were evicted
+  std::uint64_t offloads = 0;
+  std::uint64_t fetches = 0;  ///< of what was offloaded
+  std::uint64_t copy_ns = 0;  ///< host time of both
+  std::uint64_t offloaded_bytes = 0;
+  std::uint64_t offloaded_total = 0;
+  std::uint64_t died_total = 0;  ///< bytes that died while they were away
 };
 
 class ResidencyCounter {
@@ -27,17 +32,37 @@ class ResidencyCounter {
   void left(std::uint64_t bytes) {
     ++counts_.evictions;
     counts_.evicted_total += bytes;
-    set_evicted_bytes(counts_.evicted_bytes + bytes);
+    set_away(counts_.evicted_bytes + bytes, counts_.offloaded_bytes);
   }
   /// One that was evicted is restored.
   void came_back(std::uint64_t bytes) {
     ++counts_.restores;
-    set_evicted_bytes(counts_.evicted_bytes - bytes);
+    set_away(counts_.evicted_bytes - bytes, counts_.offloaded_bytes);
   }
   /// One died while it was evicted.
   void died(std::uint64_t bytes) {
     counts_.died_total += bytes;
-    set_evicted_bytes(counts_.evicted_bytes - bytes);
+    set_away(counts_.evicted_bytes - bytes, counts_.offloaded_bytes);
+  }
+  /// `bytes` were copied to a store in `host_ns`.
+  void copied_away(std::uint64_t bytes, std::uint64_t host_ns) {
+    ++counts_.offloads;
+    counts_.offloaded_total += bytes;
+    counts_.copy_ns += host_ns;
+  }
+  /// They were copied back.
+  void copied_back(std::uint64_t /*bytes*/, std::uint64_t host_ns) {
+    ++counts_.fetches;
+    counts_.copy_ns += host_ns;
+  }
+  /// A storage of `bytes` is in a store now.
+  void offloaded(std::uint64_t bytes) { set_away(counts_.evicted_bytes, counts_.offloaded_bytes + bytes); }
+  /// It is restored.
+  void fetched(std::uint64_t bytes) { set_away(counts_.evicted_bytes, counts_.offloaded_bytes - bytes); }
+  /// It died before.
+  void died_offloaded(std::uint64_t bytes) {
+    counts_.died_total += bytes;
+    set_away(counts_.evicted_bytes, counts_.offloaded_bytes - bytes);
   }
   /// An op of this shape ran again in `host_ns`, which counts as `cost_ns`.
   void replayed(std::uint64_t host_ns, std::uint64_t cost_ns, std::uint64_t shape) {
@@ -48,16 +73,17 @@ class ResidencyCounter {
   }
   /// The shapes of ops that run again are added to `log` from now on; null: to none.
   void log_replays(std::vector<std::uint64_t>* log) { log_ = log; }
-  /// True if anything is evicted.
+  /// True if anything is evicted or offloaded.
   [[nodiscard]] bool any_away() const { return any_away_.load(std::memory_order_relaxed); }
   [[nodiscard]] const ResidencyCounts& counts() const { return counts_; }
-  /// Requires: nothing is evicted.
+  /// Requires: nothing is away.
   void reset() { counts_ = {}; }
 
  private:
-  void set_evicted_bytes(std::uint64_t bytes) {
-    counts_.evicted_bytes = bytes;
-    any_away_.store(bytes > 0, std::memory_order_relaxed);
+  void set_away(std::uint64_t evicted, std::uint64_t offloaded) {
+    counts_.evicted_bytes = evicted;
+    counts_.offloaded_bytes = offloaded;
+    any_away_.store(evicted + offloaded > 0, std::memory_order_relaxed);
   }
 
   ResidencyCounts counts_;

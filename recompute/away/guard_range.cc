@@ -1,4 +1,4 @@
-#include "recompute/residency/guard_range.h"
+#include "recompute/away/guard_range.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

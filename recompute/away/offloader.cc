@@ -1,0 +1,138 @@
+#include "recompute/away/offloader.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/util/Exception.h>
+
+#include <chrono>
+#include <utility>
+
+#include "recompute/away/guard_range.h"
+#include "recompute/away/moved_bytes.h"
+#include "recompute/storage/own_stream.h"
+#include "recompute/storage/record_lock.h"
+#include "recompute/threads/suspension.h"
+#include "recompute/threads/thread_state.h"
+
+namespace stowage::recompute {
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] std::uint64_t ns() const {
+    const auto passed = std::chrono::steady_clock::now() - begin_;
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(passed).count());
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// Throws what the allocation throws, and c10::Error if the store fails.
+c10::Storage read_again(StoredCopy& copy, c10::DeviceType type, std::uint64_t bytes,
+                        ResidencyCounter& counter) {
+  const Deeper replaying(this_thread().replaying);
+  c10::Storage made(c10::Storage::use_byte_size_t(), bytes, c10::GetAllocator(type), /*resizable=*/true);
+  const Stopwatch watch;
+  const Status read = copy.read(made.mutable_data());
+  TORCH_CHECK(read.ok(), "stowage: an offloaded tensor of ", bytes,
+              " bytes cannot be brought back: ", read.error().message);
+  counter.copied_back(bytes, watch.ns());
+  return made;
+}
+
+}  // namespace
+
+bool Offloader::may_offload(const StorageRecord& record) const {
+  if (record.away() || record.pinned || record.locks > 0 || record.bytes == 0) return false;
+  if (record.may_change() || record.holds > 0 || record.watch) return false;
+  if (!record.alive() || !guard_covers(record.bytes) || store_of(record) == nullptr) return false;
+  const c10::StorageImpl& impl = *record.address;
+  if (!impl.device().is_cpu() && record.stream < 0) return false;  // nobody knows what it has to wait for
+  return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
+}
+
+// Null: it failed.
+std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::uint64_t bytes) {
+  const Stopwatch watch;
+  Result<std::unique_ptr<StoredCopy>> copy = store.put(from, bytes);
+  if (!copy) {
+    stores_.trouble = copy.error().message;
+    return nullptr;
+  }
+  stores_.trouble.clear();
+  counter_.copied_away(bytes, watch.ns());
+  return std::move(*copy);
+}
+
+bool Offloader::offload(StorageRecord& record) {
+  if (unseen_op_runs() || !may_offload(record)) return false;
+  const c10::Storage held(record.impl.lock());
+  if (!held) return false;
+  const OnOwnStream own(record);
+  std::unique_ptr<StoredCopy> copy = put(*store_of(record), record.data, record.bytes);
+  if (copy == nullptr) return false;
+  if (watch_ != nullptr) watch_->before_eviction(record);
+  record.stored = std::move(copy);
+  counter_.offloaded(record.bytes);
+  take_bytes_out(record, poison_);
+  return true;
+}
+
+void Offloader::fetch(StorageRecord& record) {
+  const RecordLock lock(&record);
+  const c10::Storage held(record.impl.lock());
+  if (!held) return;
+  const OnOwnStream own(record);
+  c10::Storage made = read_again(*record.stored, record.address->device_type(), record.bytes, counter_);
+  record.stored.reset();
+  put_bytes_back(record, made);
+  counter_.fetched(record.bytes);
+  if (watch_ != nullptr) watch_->after_restore(record);
+}
+
+bool Offloader::may_offload_kept(const Value& leaf) const {
+  if (!leaf.kept || !leaf.anchor || leaf.anchor.use_count() > 1) return false;
+  return stores_.of(static_cast<int>(leaf.anchor.device_type())) != nullptr;
+}
+
+bool Offloader::offload_kept(Value& leaf, const StorageRecord& dependent) {
+  if (!may_offload_kept(leaf)) return false;
+  const OnOwnStream own(dependent);
+  Store& store = *stores_.of(static_cast<int>(leaf.anchor.device_type()));
+  leaf.stored = put(store, leaf.anchor.data(), leaf.anchor.nbytes());
+  if (leaf.stored == nullptr) return false;
+  leaf.stored_bytes = leaf.anchor.nbytes();
+  const Deeper quiet(this_thread().quiet);
+  leaf.anchor = c10::Storage();
+  return true;
+}
+
+bool Offloader::store_content(const StorageRecord& record) {
+  Store* const store = store_of(record);
+  if (store == nullptr) return false;
+  Value& content = *record.current;
+  content.stored = put(*store, record.data, record.bytes);
+  if (content.stored == nullptr) return false;
+  content.stored_bytes = record.bytes;
+  content.kept = true;
+  content.anchor = c10::Storage();
+  return true;
+}
+
+c10::Storage Offloader::kept_bytes(Value& leaf, c10::DeviceType type) {
+  if (leaf.stored != nullptr) {
+    leaf.anchor = read_again(*leaf.stored, type, leaf.stored_bytes, counter_);
+    leaf.stored.reset();
+  }
+  return leaf.anchor;
+}
+
+std::uint64_t Offloader::cost_ns(const StorageRecord& record) const {
+  return store_of(record)->cost_ns(record.bytes);
+}
+
+std::uint64_t Offloader::cost_ns(const Value& kept) const {
+  return stores_.of(static_cast<int>(kept.anchor.device_type()))->cost_ns(kept.anchor.nbytes());
+}
+
+}  // namespace stowage::recompute

@@ -1,0 +1,64 @@
+// Copies the bytes of living storages to a store and brings them back: for what has no recipe (parameters,
+// optimizer state, inputs), and for what takes longer to make again than to copy.
+//
+// The storage is emptied as by an eviction, but only once its copy is whole. It keeps its value, and what
+// starts from the value needs no anchor: the copy can be read at any time. Copies are made on the stream that
+// the storage belongs to, so its memory can be given to others in that stream's order.
+//
+// Thread safety: none; the runtime's lock guards it. fetch() allocates, which may call back into the eviction
+// or offloading of other storages; never of those that are locked. Invariants: record.stored <=> the bytes
+// are in a store and not in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "recompute/away/content_watch.h"
+#include "recompute/away/residency_counts.h"
+#include "recompute/storage/storage_book.h"
+#include "recompute/stores/stores.h"
+
+namespace stowage::recompute {
+
+class Offloader {
+ public:
+  Offloader(Stores& stores, ResidencyCounter& counter) : stores_(stores), counter_(counter) {}
+
+  void set_poison(bool poison) { poison_ = poison; }
+  void set_watch(ContentWatch* watch) { watch_ = watch; }
+
+  /// True if there is a store for its device, and if it is alive, resident, unlocked, and neither pinned nor
+  /// open to code that is not seen. Cheap.
+  [[nodiscard]] bool may_offload(const StorageRecord& record) const;
+  /// Copies and empties it if may_offload(). False: it stays as it was; Stores::trouble says why if the store
+  /// failed.
+  bool offload(StorageRecord& record);
+  /// Brings it back. Requires: it is offloaded and alive. Throws what the allocation throws (out of memory),
+  /// and c10::Error if the store fails; then it is offloaded as before.
+  void fetch(StorageRecord& record);
+  /// The same for the copy of an overwritten leaf that something evicted starts from; `dependent` is that. It
+  /// is the job's no more, so it counts as a copy only. Requires: it is kept, and `anchor` has it.
+  [[nodiscard]] bool may_offload_kept(const Value& leaf) const;
+  bool offload_kept(Value& leaf, const StorageRecord& dependent);
+  /// Stores the content of `record`, which an op is about to overwrite, for what starts from it. False: the
+  /// store failed, or there is none.
+  bool store_content(const StorageRecord& record);
+  /// The bytes of a kept leaf, from the store if they are there. Throws as fetch() does.
+  c10::Storage kept_bytes(Value& leaf, c10::DeviceType type);
+  /// What a copy there and one back take. Requires: there is a store for its device.
+  [[nodiscard]] std::uint64_t cost_ns(const StorageRecord& record) const;
+  [[nodiscard]] std::uint64_t cost_ns(const Value& kept) const;
+
+ private:
+  [[nodiscard]] Store* store_of(const StorageRecord& record) const {
+    return stores_.of(static_cast<int>(record.address->device_type()));
+  }
+  std::unique_ptr<StoredCopy> put(Store& store, const void* from, std::uint64_t bytes);
+
+  Stores& stores_;
+  ResidencyCounter& counter_;
+  bool poison_ = false;
+  ContentWatch* watch_ = nullptr;
+};
+
+}  // namespace stowage::recompute

@@ -1,0 +1,42 @@
+// Where the bytes of offloaded tensors lie: a spill file for the CPU's, pinned host memory for a CUDA
+// device's.
+//
+// Nothing that is stored is lost: put() says that it succeeded only once the whole copy is there (on a CUDA
+// device: queued, in the order of the stream that is current), and until then the caller keeps its bytes. A
+// copy belongs to whoever holds it, and frees its room when it is destroyed.
+//
+// Thread safety: none; the runtime's lock guards stores and copies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/result.h"
+
+namespace stowage::recompute {
+
+/// Bytes in a store.
+class StoredCopy {
+ public:
+  virtual ~StoredCopy() = default;
+  /// Copies them to `to`, memory of the device that they came from. Error: kIo where the store fails, or what
+  /// comes back is not what was put; they can be read again.
+  virtual Status read(void* to) = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  /// Copies `bytes` from `from`, memory of the store's device. Error: kIo, kNoMemory; nothing has changed
+  /// then.
+  virtual Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) = 0;
+  /// What a copy there and one back take together, estimated; the same in each iteration.
+  [[nodiscard]] virtual std::uint64_t cost_ns(std::uint64_t bytes) const = 0;
+  /// Bytes that it holds now.
+  [[nodiscard]] virtual std::uint64_t held() const = 0;
+  /// The process was forked: what is stored now may be read by both, so neither overwrites it.
+  virtual void after_fork() = 0;
+};
+
+}  // namespace stowage::recompute

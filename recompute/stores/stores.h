@@ -1,0 +1,39 @@
+// The stores of a process, one for each type of device at most.
+//
+// Thread safety: none; the runtime's lock guards it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "recompute/stores/store.h"
+
+namespace stowage::recompute {
+
+class Stores {
+ public:
+  /// `device_type`: a c10::DeviceType, 0 CPU or 1 CUDA. Null: what is to be offloaded from there stays.
+  /// Requires: nothing is stored in the one before.
+  void use(int device_type, std::unique_ptr<Store> store) { at(device_type) = std::move(store); }
+  /// Null: there is none.
+  [[nodiscard]] Store* of(int device_type) const {
+    return device_type < kTypes ? stores_[static_cast<std::size_t>(device_type)].get() : nullptr;
+  }
+  void after_fork() {
+    for (const auto& store : stores_)
+      if (store != nullptr) store->after_fork();
+  }
+  /// Why the latest copy there failed; empty: it did not.
+  std::string trouble;
+
+ private:
+  static constexpr int kTypes = 2;
+  std::unique_ptr<Store>& at(int device_type) { return stores_.at(static_cast<std::size_t>(device_type)); }
+
+  std::array<std::unique_ptr<Store>, kTypes> stores_;
+};
+
+}  // namespace stowage::recompute
