@@ -27,28 +27,38 @@ HEAD = f"""# Budgets with offloading
 
 {PAGE.origin()}
 
-{ITERATIONS} iterations each on the CPU, one thread, with a spill file on the disk of this machine. *Peak*: what the job's
-tensors hold without a budget. Each cell: whether losses, gradients, parameters, buffers, optimizer and RNG state are the plain job's
-bit for bit and the count of held bytes stayed within the limit; then what was recomputed and what was copied to the file and
-back, as host time over that of the job's own ops. Where a job does not fit: what the op that runs reads, writes and asks for
-alone, in percent of the peak; below that no budget can be kept.
+{ITERATIONS} iterations each on the CPU, one thread, with a spill file on the disk of this machine. *Peak*: what the
+job's tensors hold without a budget. Each cell: whether losses, gradients, parameters, buffers, optimizer and RNG state
+are the plain job's bit for bit and the count of held bytes stayed within the limit; then what was recomputed and what
+was copied to the file and back, as host time over that of the job's own ops. Where a job does not fit: what the op that
+runs reads, writes and asks for alone, in percent of the peak (below that no budget can be kept), and what stays
+besides.
 """.split("\n")
 TABLE = ["| kind | job | peak, MiB |" + "".join(f" at {percent} % |" for percent in PERCENTS), "|" + 7 * "---|"]
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20}
 
 
-def working_set(error: str) -> int:
-    """Bytes that the running op has and asks for, by an out-of-memory error; 0: it does not say."""
-    wanted = re.search(r"(\d+) (KiB|MiB) more do not fit", error)
-    parts = [wanted.groups()] if wanted else []
-    for part in ("in use by the running op", "made by the running op so far"):
-        parts += re.findall(rf"(\d+) (KiB|MiB) {part}", error)
-    return sum(int(number) * UNITS[unit] for number, unit in parts)
+WORKING_SET = ("more do not fit", "in use by the running op", "made by the running op so far")
 
 
-def cell(plain: dict, left: dict, peak: int) -> str:
+def told(error: str, *parts: str) -> int:
+    """Bytes that an out-of-memory error says of these parts."""
+    numbers = [found for part in parts for found in re.findall(rf"(\d+) (KiB|MiB) {re.escape(part)}", error)]
+    return sum(int(number) * UNITS[unit] for number, unit in numbers)
+
+
+def lacking(error: str, peak: int, percent: int) -> str:
+    """Why a job does not fit into so many percent of its peak."""
+    needed = 100 * told(error, *WORKING_SET) / peak
+    if needed > percent - 1:
+        return f"one op needs {needed:.0f} %"
+    kept = 100 * told(error, "parameters and other pinned tensors") / peak
+    return f"one op needs {needed:.0f} %, and {kept:.0f} % stay for code that is not seen"
+
+
+def cell(plain: dict, left: dict, peak: int, percent: int) -> str:
     if left["error"]:
-        return f"one op needs {100 * working_set(left['error']) / peak:.0f} %"
+        return lacking(left["error"], peak, percent)
     budget = left["report"]["budget"]
     same = "same bits" if not differences(plain, left) else "**other bits**"
     within = "" if budget["peak_held_bytes"] <= budget["limit_bytes"] else ", **over the limit**"
@@ -61,7 +71,7 @@ def row(name: str, folder: str) -> str:
     first = under(name, f"{PERCENTS[0]}%", STOWAGE_SPILL=folder)
     peak = first["report"]["budget"]["own_peak_bytes"]
     runs = [first] + [under(name, str(peak * percent // 100), STOWAGE_SPILL=folder) for percent in PERCENTS[1:]]
-    cells = " | ".join(cell(plain, left, peak) for left in runs)
+    cells = " | ".join(cell(plain, left, peak, percent) for percent, left in zip(PERCENTS, runs))
     return f"| {KINDS[name]} | {name} | {peak / (1 << 20):.1f} | {cells} |"
 
 

@@ -204,8 +204,8 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     runner = add("run", run, "run a training script with Stowage and print the report at its end")
-    runner.add_argument("--budget", metavar="BYTES|N%|N%device",
-                        help="the most memory the job may hold: 12GiB, 50%% of its own peak, or 80%%device")
+    runner.add_argument("--budget", metavar="BYTES|N%|N%device|least",
+                        help="the most the job may hold: 12GiB, 50%% of its own peak, 80%%device, or least")
     runner.add_argument("--spill", metavar="FOLDER",
                         help="under a budget on the CPU: what cannot be recomputed cheaply goes to a file in this folder")
     runner.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting; may be repeated")

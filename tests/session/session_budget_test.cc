@@ -243,6 +243,25 @@ TEST_F(SessionBudget, OfItsOwnPeakRisesWhereTheJobAsksForMoreThanThat) {
   EXPECT_EQ(port_.count.missing(Bytes(3000)), Bytes(0));
 }
 
+TEST_F(SessionBudget, LeastRisesToWhatIsHeldWhenNothingCanBeFreed) {
+  Session session(port_, torch_, settings("least"));
+  FakeJob job(port_, session);
+  port_.count.take(Bytes(800'000));
+  job.iterate();
+  port_.count.give(Bytes(799'000));
+  job.iterate();
+  ASSERT_EQ(port_.count.limit(), Bytes(8000));
+  torch_.may_fail_now = true;
+  EXPECT_FALSE(session.make_room(Bytes(9000))) << "something else is tried";
+  EXPECT_EQ(port_.count.limit(), Bytes(8000));
+  torch_.may_fail_now = false;
+  EXPECT_TRUE(session.make_room(Bytes(9000)));
+  EXPECT_EQ(port_.count.limit(), port_.count.held() + Bytes(9000));
+  EXPECT_EQ(torch_.noted_limit, port_.count.limit());
+  EXPECT_FALSE(session.make_room(Bytes(9'000'000)) && session.make_room(Bytes(90'000'000)))
+      << "far above the job's own peak";
+}
+
 TEST_F(SessionBudget, OfItsOwnPeakIsALimitWhereNobodyMarksAndIsLearnedAnewWhereAnOptimizerSteps) {
   Session session(port_, torch_, settings("50%"));
   FakeJob job(port_, session);

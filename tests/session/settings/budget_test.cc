@@ -21,6 +21,10 @@ TEST(Budget, ReadsAmountsAndShares) {
   EXPECT_EQ(Budget::parse("50%")->limit_of(Bytes(1001)), Bytes(500));
   EXPECT_EQ(Budget::parse("80%device")->kind(), Budget::Kind::kShareOfDevice);
   EXPECT_EQ(Budget::parse("12.5%device")->limit_of(Bytes(800)), Bytes(100));
+  EXPECT_EQ(Budget::parse("least")->kind(), Budget::Kind::kLeast);
+  EXPECT_EQ(Budget::parse("least")->limit_of(Bytes(1000)), Bytes(10)) << "to begin with";
+  EXPECT_TRUE(Budget::parse("least")->needs_peak() && Budget::parse("5%")->needs_peak());
+  EXPECT_FALSE(Budget::parse("5%device")->needs_peak());
   EXPECT_FALSE(Budget::parse("")->is_set());
   EXPECT_EQ(Budget::parse("12GiB")->text(), "12GiB");
 }
@@ -38,6 +42,15 @@ TEST(Budget, IsASettingWhoseErrorSaysWhatItTakes) {
   ASSERT_FALSE(wrong.ok());
   for (const char* part : {"STOWAGE_BUDGET is \"200%\"", "12GiB", "80%device"})
     EXPECT_NE(wrong.error().message.find(part), std::string::npos) << wrong.error().message;
+}
+
+TEST(HostMemory, IsAnAmountOrNoneOrLeftOpen) {
+  EXPECT_EQ(HostMemory::parse("64GiB")->bytes(), Bytes(64ull << 30));
+  EXPECT_EQ(HostMemory::parse("0")->bytes(), Bytes(0));
+  EXPECT_EQ(HostMemory::parse("")->bytes(), std::nullopt);
+  EXPECT_EQ(HostMemory::parse("500MB")->text(), "500MB");
+  for (const char* text : {"50%", "80%device", "least", "much", "-1"})
+    EXPECT_FALSE(HostMemory::parse(text)) << text;
 }
 
 TEST(Ledger, CountsArenaAndUpstreamTogetherAndApart) {
