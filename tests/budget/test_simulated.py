@@ -259,7 +259,8 @@ for i in range(400):
 
 def test_the_thrash_guard_goes_by_what_kernels_take():
     """On the simulated device they take no time of the host's; the model gives each of these products 0.4 s."""
-    run = functools.partial(process, "-c", THRASHES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="5GiB")
+    run = functools.partial(process, "-c", THRASHES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="5GiB",
+                            STOWAGE_HOST_MEMORY="0")
     first, second = run(), run()
     assert first.returncode == 0 and first.stderr == "", first.stderr
     assert first.stdout and first.stdout == second.stdout

@@ -1,6 +1,7 @@
 """A request that does not fit on the simulated CUDA device under a budget: what makes room for it, and what the error says
 where nothing helps."""
 
+import functools
 import re
 
 import pytest
@@ -40,7 +41,7 @@ def test_the_error_names_workspaces_and_cache():
 
 
 def test_what_does_not_fit_is_pytorchs_own_error_and_the_job_may_go_on():
-    done = process("-c", TOO_SMALL, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB")
+    done = process("-c", TOO_SMALL, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB", STOWAGE_HOST_MEMORY="0")
     assert done.returncode == 0 and done.stderr == "", done.stderr
     for part in ("CUDA out of memory. Tried to allocate 60.00 MiB", "stowage: the budget of 90MiB", "A budget of",
                  "would be enough"):
@@ -80,11 +81,14 @@ torch.zeros(20 << 20, device="cuda")
 
 def test_the_budget_that_an_error_names_would_do():
     """Also where enough is free, but not in one piece."""
-    too_small = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="200MiB")
+    alone = functools.partial(process, "-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_HOST_MEMORY="0")
+    too_small = alone(STOWAGE_BUDGET="200MiB")
     said = re.search(r"A budget of (\d+) MiB would be enough", too_small.stderr)
     assert too_small.returncode != 0 and said and int(said[1]) > 200, too_small.stderr
-    enough = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET=f"{said[1]}MiB")
+    enough = alone(STOWAGE_BUDGET=f"{said[1]}MiB")
     assert enough.returncode == 0 and enough.stderr == "", enough.stderr
+    offloads = process("-c", HOLES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="200MiB")
+    assert offloads.returncode == 0 and offloads.stderr == "", "what lies beside the holes goes to the host"
 
 
 NEIGHBOURS = """

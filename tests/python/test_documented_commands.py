@@ -36,7 +36,8 @@ JOBS = {"STOWAGE=1 python train.py", "LD_PRELOAD=$(stowage preload) python train
         "stowage dryrun --device-memory 80GiB train.py",
         "stowage run --budget 60% examples/char_gpt.py --iterations 12"}
 # Others, with a word of what they print.
-OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage doctor": "torch", "stowage --version": "built for torch",
+OTHERS = {"stowage settings": "STOWAGE_BUDGET", "stowage run --budget least --spill . train.py": "(least), held at most",
+          "stowage doctor": "torch", "stowage --version": "built for torch",
           "stowage replay job.stowtrace": "lower bound", "stowage place problem.csv": "height",
           "stowage place problem.csv --capacity 80GiB": "height", "stowage place job.stowtrace": "height",
           "stowage timeline job.stowtrace": "Perfetto",
@@ -132,7 +133,8 @@ def test_a_job_is_planned(folder, command, tmp_path):
 @pytest.mark.parametrize("command", sorted(OTHERS))
 def test_a_command_prints_what_it_is_for(folder, command):
     settings = environment(folder, STOWAGE_PLAN_CACHE=str(folder / "plans"))
-    assert OTHERS[command] in run(folder, command, settings)
+    told = f"({command}) 2>&1" if command.startswith("stowage run") else command  # a report goes to standard error
+    assert OTHERS[command] in run(folder, told, settings)
 
 
 @pytest.mark.parametrize("line", sorted(PYTHON))
