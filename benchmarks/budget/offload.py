@@ -52,8 +52,8 @@ def lacking(error: str, peak: int, percent: int) -> str:
     needed = 100 * told(error, *WORKING_SET) / peak
     if needed > percent - 1:
         return f"one op needs {needed:.0f} %"
-    kept = 100 * told(error, "parameters and other pinned tensors") / peak
-    return f"one op needs {needed:.0f} %, and {kept:.0f} % stay for code that is not seen"
+    kept = 100 * told(error, "parameters and other pinned tensors", "in other libraries") / peak
+    return f"one op needs {needed:.0f} %, its workspace and what stays {kept:.0f} %"
 
 
 def cell(plain: dict, left: dict, peak: int, percent: int) -> str:

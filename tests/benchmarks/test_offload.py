@@ -11,7 +11,7 @@ ERROR = ("stowage: the budget of 1000 bytes is used up: 2 MiB more do not fit. H
 @pytest.mark.parametrize("percent, pinned, text", [
     (50, "", "one op needs 60 %"),
     (60, "", "one op needs 60 %"),
-    (75, "4 MiB parameters and other pinned tensors, ", "one op needs 60 %, and 40 % stay for code that is not seen"),
+    (75, "4 MiB parameters and other pinned tensors, ", "one op needs 60 %, its workspace and what stays 40 %"),
 ])
 def test_it_says_what_stands_in_the_way(percent, pinned, text):
     assert lacking(ERROR.format(pinned=pinned), 10 << 20, percent) == text
