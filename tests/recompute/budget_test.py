@@ -62,16 +62,9 @@ def run_job(build, limit: int):
     gc.collect()
     torch.manual_seed(jobs.SEED)
     trainer = build()
-    library = probe.library
-    base = library.probe_held()
-    library.probe_peak(1)
-    with probe.installed(smallest=256):
-        library.probe_budget(base + limit if limit else 0)
-        try:
-            trainer.losses += [trainer.step(i) for i in range(ITERATIONS)]
-            counted, peak = probe.counters(), library.probe_peak(1) - base
-        finally:
-            library.probe_budget(0)
+    with probe.installed(smallest=256), probe.limited(limit) as most:
+        trainer.losses += [trainer.step(i) for i in range(ITERATIONS)]
+        counted, peak = probe.counters(), most()
     return trainer.digests(), peak, counted
 
 

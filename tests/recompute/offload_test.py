@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from tests.recompute import jobs, probe
+from tests.recompute.budget_test import counting_allocator  # noqa: F401 (a fixture)
 from tests.recompute.forced_evictions_test import (EVERY, FIRST_SEED, ITERATIONS, SEEDS, deterministic,  # noqa: F401
                                                    differences, plain)
 from tests.recompute.fork_test import in_child
@@ -154,25 +155,13 @@ def _under(limit: int, optimizer):
     """Digests of the job, the most bytes held above those at its start, and counters. `limit` 0: none."""
     gc.collect()
     torch.manual_seed(jobs.SEED)
-    library = probe.library
-    base = library.probe_held()
-    library.probe_peak(1)
-    with probe.installed(smallest=256):
-        library.probe_budget(base + limit if limit else 0)
-        try:
-            trainer = _wide(optimizer)
-            for i in range(STEPS):
-                trainer.losses.append(trainer.step(i))
-                library.probe_end_iteration()
-            counted, peak = probe.counters(), library.probe_peak(1) - base
-        finally:
-            library.probe_budget(0)
+    with probe.installed(smallest=256), probe.limited(limit) as most:
+        trainer = _wide(optimizer)
+        for i in range(STEPS):
+            trainer.losses.append(trainer.step(i))
+            probe.library.probe_end_iteration()
+        counted, peak = probe.counters(), most()
     return trainer.digests(), peak, counted
-
-
-@pytest.fixture(scope="module", autouse=True)
-def counting_allocator():
-    probe.library.probe_budget(0)
 
 
 @pytest.mark.parametrize(("name", "tensors"), [("adam", 3), ("adamw_amsgrad", 3), ("sgd_momentum", 3), ("rmsprop", 5),

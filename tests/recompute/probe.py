@@ -59,6 +59,19 @@ def spilling(folder):
         library.probe_spill(None)
 
 
+@contextlib.contextmanager
+def limited(more: int):
+    """CPU tensors may take `more` bytes above those that they have now, for the body; 0: any number. Gives a function: the
+    most that they had above those since it was last asked."""
+    base = library.probe_held()
+    library.probe_peak(1)
+    library.probe_budget(base + more if more else 0)
+    try:
+        yield lambda: library.probe_peak(1) - base
+    finally:
+        library.probe_budget(0)
+
+
 def is_evicted(tensor: torch.Tensor) -> bool:
     return bool(library.probe_is_evicted(storage(tensor)))
 
