@@ -9,6 +9,9 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
+if(CMAKE_CXX_FLAGS_RELWITHDEBINFO STREQUAL "-O2 -g -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")  # lines for backtraces; full information takes as long as the code
+endif()
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
@@ -36,16 +39,21 @@ function(stowage_library name)
   target_link_libraries(stowage_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# stowage_test(<name> SOURCES … [LINK …] [LABELS …]): one GoogleTest program, and a CTest entry for it, labelled "unit" but
+# stowage_test(<name> [TORCH] SOURCES … [LINK …] [LABELS …]): one GoogleTest program, and a CTest entry for it, labelled "unit" but
 # where its labels say "long": tools/test quick leaves those out. Programs labelled "sanitized" are what tools/test builds
 # (sanitized_tests) and runs once more under each sanitizer; those labelled "gpu" are what tools/gpu_check builds and runs. The test's own sources are half of what is compiled and need no
 # speed: -O1 and line tables compile in half the time. COST is about the seconds: CTest starts the longest first, so that no
-# core idles at the end, and goes by what it measured from the second run on.
+# core idles at the end, and goes by what it measured from the second run on. TORCH: it includes LibTorch's headers.
 function(stowage_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   stowage_common(${name})
   target_compile_options(${name} PRIVATE -O1 -g1)
+  if(ARG_TORCH)
+    stowage_precompile(${name} torch_tests)
+  else()
+    stowage_precompile(${name} tests)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set(cost 1)
