@@ -110,10 +110,12 @@ std::string schedule_row(const Json& schedule) {
 
 std::string offload_row(const Json& budget) {
   if (budget.value("offloads", 0ull) == 0) return {};
-  return row("offloaded", format("%llu tensors, %s; %llu came back; %.0f ms in copies; %s are offloaded now",
-                                 budget.value("offloads", 0ull), bytes_of(budget, "offloaded_bytes").c_str(),
-                                 budget.value("fetches", 0ull), budget.value("copy_ms", 0.0),
-                                 bytes_of(budget, "offloaded_now_bytes").c_str()));
+  return row("offloaded",
+             format("%llu tensors, %s, of which %s were copied; %llu came back; %.0f ms in copies; %s are "
+                    "offloaded now",
+                    budget.value("offloads", 0ull), bytes_of(budget, "offloaded_bytes").c_str(),
+                    bytes_of(budget, "copied_bytes").c_str(), budget.value("fetches", 0ull),
+                    budget.value("copy_ms", 0.0), bytes_of(budget, "offloaded_now_bytes").c_str()));
 }
 
 std::string budget_rows(const Json& device) {

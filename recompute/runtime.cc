@@ -45,7 +45,7 @@ bool search_room(Search search) noexcept try {
 
 // While recomputation takes most of the time none is added: then things are only offloaded.
 Evictor::Bounds bounds_of(const Machine& all, Place place) {
-  return {all.options.smallest.value(), place, all.op_number, all.thrashes()};
+  return {all.options.smallest.value(), place, all.op_number, all.now(), all.thrashes()};
 }
 
 bool drop_made(Machine& all, Bytes bytes, const Evictor::Bounds& bounds) {
@@ -140,7 +140,7 @@ void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
-  const std::uint64_t ops = all.op_number - std::exchange(all.iteration_began, all.op_number);
+  const std::uint64_t ops = all.begin_iteration();
   const std::uint64_t ended = training_threads().end_iteration(std::this_thread::get_id(), all.op_number);
   all.residency.bury_all_dead();
   all.steps.end_iteration();
@@ -176,6 +176,7 @@ void Runtime::note_limit(Bytes limit, int device_type) {
   const Lock lock(all.mutex);
   const bool offloads = all.stores.of(device_type) != nullptr;
   all.part_bytes.at(static_cast<std::size_t>(device_type)) = offloads ? limit.value() / kParts : 0;
+  all.forgive_thrashing();
 }
 
 bool Runtime::is_evicted(c10::StorageImpl* storage) {
@@ -232,8 +233,10 @@ RuntimeCounters Runtime::counters() {
   counters.offloads = counts.offloads;
   counters.fetches = counts.fetches;
   counters.copy_ns = counts.copy_ns;
+  counters.copy_cost_ns = counts.copy_cost_ns;
   counters.offloaded = Bytes(counts.offloaded_bytes);
   counters.offloaded_total = Bytes(counts.offloaded_total);
+  counters.copied_total = Bytes(counts.copied_total);
   return counters;
 }
 

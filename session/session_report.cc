@@ -139,6 +139,7 @@ Json budget_json(const BudgetFacts& facts) {
           {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli},
           {"offloads", facts.counts.offloads},
           {"offloaded_bytes", facts.counts.offloaded_total.value()},
+          {"copied_bytes", facts.counts.copied_total.value()},
           {"offloaded_now_bytes", facts.counts.offloaded.value()},
           {"fetches", facts.counts.fetches},
           {"copy_ms", static_cast<double>(facts.counts.copy_ns) / kMilli},

@@ -12,27 +12,29 @@ namespace stowage {
 
 /// Since the runtime was installed. Durations are host time.
 struct RuntimeCounters {
-  std::uint64_t ops = 0;        ///< seen, composites not counted
-  std::uint64_t recorded = 0;   ///< of these, ops with a recipe
-  std::uint64_t evictions = 0;  ///< storages
-  std::uint64_t restores = 0;   ///< storages
-  std::uint64_t replays = 0;    ///< ops run again
-  std::uint64_t ops_ns = 0;     ///< in the job's own ops
-  std::uint64_t replay_ns = 0;  ///< in ops run again
-  std::uint64_t offloads = 0;   ///< storages
-  std::uint64_t fetches = 0;    ///< storages that were offloaded and came back
-  std::uint64_t copy_ns = 0;    ///< in copies of both
-  std::uint64_t search_ns = 0;  ///< choosing what to evict or to offload
-  std::uint64_t rooms = 0;      ///< requests for room that freed something
-  std::uint64_t refusals = 0;   ///< requests for room that freed nothing
-  std::uint64_t verified = 0;   ///< recipes that were replayed at once and compared
-  std::uint64_t compared = 0;   ///< restored storages that were compared with what was evicted
-  std::uint64_t wrong = 0;      ///< of all these, those that differed
-  std::uint64_t choices = 0;    ///< of forced evictions, carried out or not
-  Bytes evicted{0};             ///< now
-  Bytes evicted_total{0};       ///< ever
-  Bytes offloaded{0};           ///< now
-  Bytes offloaded_total{0};     ///< ever
+  std::uint64_t ops = 0;           ///< seen, composites not counted
+  std::uint64_t recorded = 0;      ///< of these, ops with a recipe
+  std::uint64_t evictions = 0;     ///< storages
+  std::uint64_t restores = 0;      ///< storages
+  std::uint64_t replays = 0;       ///< ops run again
+  std::uint64_t ops_ns = 0;        ///< in the job's own ops
+  std::uint64_t replay_ns = 0;     ///< in ops run again
+  std::uint64_t offloads = 0;      ///< storages
+  std::uint64_t fetches = 0;       ///< storages that were offloaded and came back
+  std::uint64_t copy_ns = 0;       ///< in copies of both
+  std::uint64_t copy_cost_ns = 0;  ///< what these take by the store's estimate, which each iteration repeats
+  std::uint64_t search_ns = 0;     ///< choosing what to evict or to offload
+  std::uint64_t rooms = 0;         ///< requests for room that freed something
+  std::uint64_t refusals = 0;      ///< requests for room that freed nothing
+  std::uint64_t verified = 0;      ///< recipes that were replayed at once and compared
+  std::uint64_t compared = 0;      ///< restored storages that were compared with what was evicted
+  std::uint64_t wrong = 0;         ///< of all these, those that differed
+  std::uint64_t choices = 0;       ///< of forced evictions, carried out or not
+  Bytes evicted{0};                ///< now
+  Bytes evicted_total{0};          ///< ever
+  Bytes offloaded{0};              ///< now
+  Bytes offloaded_total{0};        ///< ever
+  Bytes copied_total{0};           ///< ever, to a store: less, since what did not change is copied once
 
   /// Bytes of the job that are not in memory now.
   [[nodiscard]] Bytes away() const { return evicted + offloaded; }
@@ -48,6 +50,7 @@ struct RuntimeCounters {
     a.offloads += b.offloads;
     a.fetches += b.fetches;
     a.copy_ns += b.copy_ns;
+    a.copy_cost_ns += b.copy_cost_ns;
     a.search_ns += b.search_ns;
     a.rooms += b.rooms;
     a.refusals += b.refusals;
@@ -59,6 +62,7 @@ struct RuntimeCounters {
     a.evicted_total += b.evicted_total;
     a.offloaded += b.offloaded;
     a.offloaded_total += b.offloaded_total;
+    a.copied_total += b.copied_total;
     return a;
   }
 };

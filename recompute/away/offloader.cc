@@ -27,19 +27,6 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// Throws what the allocation throws, and c10::Error if the store fails.
-c10::Storage read_again(StoredCopy& copy, c10::DeviceType type, std::uint64_t bytes,
-                        ResidencyCounter& counter) {
-  const Deeper replaying(this_thread().replaying);
-  c10::Storage made(c10::Storage::use_byte_size_t(), bytes, c10::GetAllocator(type), /*resizable=*/true);
-  const Stopwatch watch;
-  const Status read = copy.read(made.mutable_data());
-  TORCH_CHECK(read.ok(), "stowage: an offloaded tensor of ", bytes,
-              " bytes cannot be brought back: ", read.error().message);
-  counter.copied_back(bytes, watch.ns());
-  return made;
-}
-
 }  // namespace
 
 bool Offloader::may_offload(const StorageRecord& record) const {
@@ -55,13 +42,32 @@ bool Offloader::may_offload(const StorageRecord& record) const {
 std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::uint64_t bytes) {
   const Stopwatch watch;
   Result<std::unique_ptr<StoredCopy>> copy = store.put(from, bytes);
+  if (!copy && drop_spare_copies()) copy = store.put(from, bytes);
   if (!copy) {
     stores_.trouble = copy.error().message;
     return nullptr;
   }
   stores_.trouble.clear();
-  counter_.copied_away(bytes, watch.ns());
+  counter_.copied_away(bytes, watch.ns(), store.cost_ns(bytes) / 2);
   return std::move(*copy);
+}
+
+// True if there were any.
+bool Offloader::drop_spare_copies() {
+  bool any = false;
+  book_.for_each([&](StorageRecord& record) {
+    if (record.offloaded || record.stored == nullptr) return;
+    record.stored.reset();
+    any = true;
+  });
+  return any;
+}
+
+// Sees to it that there is a copy of its content.
+bool Offloader::store(StorageRecord& record) {
+  if (record.stored != nullptr && record.stored->matches(record.data)) return true;
+  record.stored = put(*store_of(record), record.data, record.bytes);
+  return record.stored != nullptr;
 }
 
 bool Offloader::offload(StorageRecord& record) {
@@ -69,13 +75,24 @@ bool Offloader::offload(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return false;
   const OnOwnStream own(record);
-  std::unique_ptr<StoredCopy> copy = put(*store_of(record), record.data, record.bytes);
-  if (copy == nullptr) return false;
+  if (!store(record)) return false;
   if (watch_ != nullptr) watch_->before_eviction(record);
-  record.stored = std::move(copy);
+  record.offloaded = true;
   counter_.offloaded(record.bytes);
   take_bytes_out(record, poison_);
   return true;
+}
+
+// Throws what the allocation throws, and c10::Error if the store fails.
+c10::Storage Offloader::read_again(StoredCopy& copy, c10::DeviceType type, std::uint64_t bytes) {
+  const Deeper replaying(this_thread().replaying);
+  c10::Storage made(c10::Storage::use_byte_size_t(), bytes, c10::GetAllocator(type), /*resizable=*/true);
+  const Stopwatch watch;
+  const Status read = copy.read(made.mutable_data());
+  TORCH_CHECK(read.ok(), "stowage: an offloaded tensor of ", bytes,
+              " bytes cannot be brought back: ", read.error().message);
+  counter_.copied_back(watch.ns(), stores_.of(static_cast<int>(type))->cost_ns(bytes) / 2);
+  return made;
 }
 
 void Offloader::fetch(StorageRecord& record) {
@@ -83,8 +100,8 @@ void Offloader::fetch(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return;
   const OnOwnStream own(record);
-  c10::Storage made = read_again(*record.stored, record.address->device_type(), record.bytes, counter_);
-  record.stored.reset();
+  c10::Storage made = read_again(*record.stored, record.address->device_type(), record.bytes);
+  record.offloaded = false;
   put_bytes_back(record, made);
   counter_.fetched(record.bytes);
   if (watch_ != nullptr) watch_->after_restore(record);
@@ -98,37 +115,38 @@ bool Offloader::may_offload_kept(const Value& leaf) const {
 bool Offloader::offload_kept(Value& leaf, const StorageRecord& dependent) {
   if (!may_offload_kept(leaf)) return false;
   const OnOwnStream own(dependent);
-  Store& store = *stores_.of(static_cast<int>(leaf.anchor.device_type()));
-  leaf.stored = put(store, leaf.anchor.data(), leaf.anchor.nbytes());
+  Store& to = *stores_.of(static_cast<int>(leaf.anchor.device_type()));
+  leaf.stored = put(to, leaf.anchor.data(), leaf.anchor.nbytes());
   if (leaf.stored == nullptr) return false;
+  counter_.note_offload(leaf.anchor.nbytes());
   leaf.stored_bytes = leaf.anchor.nbytes();
   const Deeper quiet(this_thread().quiet);
   leaf.anchor = c10::Storage();
   return true;
 }
 
-bool Offloader::store_content(const StorageRecord& record) {
-  Store* const store = store_of(record);
-  if (store == nullptr) return false;
+bool Offloader::store_content(StorageRecord& record) {
+  if (store_of(record) == nullptr || !store(record)) return false;
   Value& content = *record.current;
-  content.stored = put(*store, record.data, record.bytes);
-  if (content.stored == nullptr) return false;
+  content.stored = std::move(record.stored);
   content.stored_bytes = record.bytes;
   content.kept = true;
   content.anchor = c10::Storage();
+  counter_.note_offload(record.bytes);
   return true;
 }
 
 c10::Storage Offloader::kept_bytes(Value& leaf, c10::DeviceType type) {
   if (leaf.stored != nullptr) {
-    leaf.anchor = read_again(*leaf.stored, type, leaf.stored_bytes, counter_);
+    leaf.anchor = read_again(*leaf.stored, type, leaf.stored_bytes);
     leaf.stored.reset();
   }
   return leaf.anchor;
 }
 
 std::uint64_t Offloader::cost_ns(const StorageRecord& record) const {
-  return store_of(record)->cost_ns(record.bytes);
+  const std::uint64_t both = store_of(record)->cost_ns(record.bytes);
+  return record.stored != nullptr ? both / 2 : both;
 }
 
 std::uint64_t Offloader::cost_ns(const Value& kept) const {

@@ -5,9 +5,13 @@
 // starts from the value needs no anchor: the copy can be read at any time. Copies are made on the stream that
 // the storage belongs to, so its memory can be given to others in that stream's order.
 //
+// A copy is kept when its storage comes back, until the content changes: parameters, which many ops only
+// read, are written to the store once an iteration, and frozen ones once. Where a store is full, copies of
+// what is in memory are dropped first.
+//
 // Thread safety: none; the runtime's lock guards it. fetch() allocates, which may call back into the eviction
-// or offloading of other storages; never of those that are locked. Invariants: record.stored <=> the bytes
-// are in a store and not in memory.
+// or offloading of other storages; never of those that are locked. Invariants: record.offloaded =>
+// record.stored; record.stored => it holds the present content.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +26,8 @@ namespace stowage::recompute {
 
 class Offloader {
  public:
-  Offloader(Stores& stores, ResidencyCounter& counter) : stores_(stores), counter_(counter) {}
+  Offloader(StorageBook& book, Stores& stores, ResidencyCounter& counter)
+      : book_(book), stores_(stores), counter_(counter) {}
 
   void set_poison(bool poison) { poison_ = poison; }
   void set_watch(ContentWatch* watch) { watch_ = watch; }
@@ -42,10 +47,11 @@ class Offloader {
   bool offload_kept(Value& leaf, const StorageRecord& dependent);
   /// Stores the content of `record`, which an op is about to overwrite, for what starts from it. False: the
   /// store failed, or there is none.
-  bool store_content(const StorageRecord& record);
+  bool store_content(StorageRecord& record);
   /// The bytes of a kept leaf, from the store if they are there. Throws as fetch() does.
   c10::Storage kept_bytes(Value& leaf, c10::DeviceType type);
-  /// What a copy there and one back take. Requires: there is a store for its device.
+  /// What the copies there, where that is to be made, and back take. Requires: there is a store for its
+  /// device.
   [[nodiscard]] std::uint64_t cost_ns(const StorageRecord& record) const;
   [[nodiscard]] std::uint64_t cost_ns(const Value& kept) const;
 
@@ -54,7 +60,11 @@ class Offloader {
     return stores_.of(static_cast<int>(record.address->device_type()));
   }
   std::unique_ptr<StoredCopy> put(Store& store, const void* from, std::uint64_t bytes);
+  bool store(StorageRecord& record);
+  bool drop_spare_copies();
+  c10::Storage read_again(StoredCopy& copy, c10::DeviceType type, std::uint64_t bytes);
 
+  StorageBook& book_;
   Stores& stores_;
   ResidencyCounter& counter_;
   bool poison_ = false;

@@ -19,8 +19,10 @@ struct ResidencyCounts {
   std::uint64_t evicted_bytes = 0;
   std::uint64_t evicted_total = 0;
   std::uint64_t offloads = 0;
-  std::uint64_t fetches = 0;  ///< of what was offloaded
-  std::uint64_t copy_ns = 0;  ///< host time of both
+  std::uint64_t fetches = 0;       ///< of what was offloaded
+  std::uint64_t copy_ns = 0;       ///< host time of both
+  std::uint64_t copy_cost_ns = 0;  ///< of both, by their stores' estimates
+  std::uint64_t copied_total = 0;  ///< bytes, to stores
   std::uint64_t offloaded_bytes = 0;
   std::uint64_t offloaded_total = 0;
   std::uint64_t died_total = 0;  ///< bytes that died while they were away
@@ -44,19 +46,27 @@ class ResidencyCounter {
     counts_.died_total += bytes;
     set_away(counts_.evicted_bytes - bytes, counts_.offloaded_bytes);
   }
-  /// `bytes` were copied to a store in `host_ns`.
-  void copied_away(std::uint64_t bytes, std::uint64_t host_ns) {
-    ++counts_.offloads;
-    counts_.offloaded_total += bytes;
+  /// `bytes` were copied to a store in `host_ns`, which counts as `cost_ns`.
+  void copied_away(std::uint64_t bytes, std::uint64_t host_ns, std::uint64_t cost_ns) {
+    counts_.copied_total += bytes;
     counts_.copy_ns += host_ns;
+    counts_.copy_cost_ns += cost_ns;
   }
   /// They were copied back.
-  void copied_back(std::uint64_t /*bytes*/, std::uint64_t host_ns) {
+  void copied_back(std::uint64_t host_ns, std::uint64_t cost_ns) {
     ++counts_.fetches;
     counts_.copy_ns += host_ns;
+    counts_.copy_cost_ns += cost_ns;
   }
-  /// A storage of `bytes` is in a store now.
-  void offloaded(std::uint64_t bytes) { set_away(counts_.evicted_bytes, counts_.offloaded_bytes + bytes); }
+  /// `bytes` of the job's own are in a store alone now, or a copy of them that recomputation starts from.
+  void offloaded(std::uint64_t bytes) {
+    note_offload(bytes);
+    set_away(counts_.evicted_bytes, counts_.offloaded_bytes + bytes);
+  }
+  void note_offload(std::uint64_t bytes) {
+    ++counts_.offloads;
+    counts_.offloaded_total += bytes;
+  }
   /// It is restored.
   void fetched(std::uint64_t bytes) { set_away(counts_.evicted_bytes, counts_.offloaded_bytes - bytes); }
   /// It died before.

@@ -125,7 +125,7 @@ void OpCall::note_begin() {
 void OpCall::bring_back() {
   for (const Use& use : uses_) {
     machine_.residency.restore(*use.record);
-    use.record->last_use = machine_.op_number;
+    machine_.note_use(*use.record);
   }
   for (const Part& part : parts_) machine_.residency.restore(*part.record);
 }
@@ -192,7 +192,7 @@ void OpCall::finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns) {
     recipe_->signature->note_cost(took_ns, made_bytes);
     ++machine_.counters.recorded;
   }
-  if (own) machine_.window_ops_ns += guard_cost_ns(took_ns);
+  if (own) machine_.thrash_guard.note_ops(guard_cost_ns(took_ns));
   renew_written();
   if (machine_.steps.on()) {
     const std::uint64_t costs_ns = recipe_ ? recipe_->signature->cost_ns() : took_ns;

@@ -10,8 +10,24 @@
 namespace stowage::recompute {
 namespace {
 
+// What is offloaded comes back for sure, as it is read in every iteration; what is evicted often dies before.
+// On the jobs of benchmarks/budget/offload.py this factor costs least.
+constexpr double kSureToReturn = 4;
+
 double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t last_use) {
   return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
+}
+
+double copy_score(std::uint64_t cost_ns, double weight) {
+  return kSureToReturn * static_cast<double>(cost_ns) / weight;
+}
+
+// Bytes by the ops until the next use, where that is known.
+double bytes_by_idle_ops(const StorageRecord& record, const Evictor::Bounds& bounds) {
+  std::optional<std::uint64_t> idle;
+  if (record.use_times != nullptr) idle = record.use_times->until_next(bounds.moment);
+  if (!idle) return bytes_by_staleness(record.bytes, bounds.now, record.last_use);
+  return static_cast<double>(record.bytes) * static_cast<double>(*idle + 1);
 }
 
 }  // namespace
@@ -86,7 +102,9 @@ std::optional<Evictor::Candidate> Evictor::candidate_of(StorageRecord& record, c
   const double weight = bytes_by_staleness(record.bytes, bounds.now, record.last_use);
   Candidate candidate{&record, nullptr, nullptr, 0, weight, record.bytes, record.serial};
   candidate.made_again = made_again;
-  if (copied) candidate.copy_ns = static_cast<double>(residency_.offloader().cost_ns(record));
+  if (copied)
+    candidate.copy_score =
+        copy_score(residency_.offloader().cost_ns(record), bytes_by_idle_ops(record, bounds));
   return candidate;
 }
 
@@ -100,7 +118,7 @@ void Evictor::add_copies(StorageRecord& evicted, const Bounds& bounds, std::uint
     if (bytes < bounds.smallest || !bounds.place.covers(leaf->anchor.device())) continue;
     const double weight = bytes_by_staleness(bytes, bounds.now, evicted.last_use);
     Candidate copy{&evicted, leaf.get(), nullptr, 0, weight, bytes, evicted.serial};
-    copy.copy_ns = static_cast<double>(residency_.offloader().cost_ns(*leaf));
+    copy.copy_score = copy_score(residency_.offloader().cost_ns(*leaf), weight);
     copy.made_again = false;
     found.push_back(copy);
   }
@@ -129,12 +147,12 @@ std::vector<Evictor::Candidate> Evictor::candidates(const Bounds& bounds) {
 // Of its two ways the cheaper.
 double Evictor::score(Candidate& candidate, double enough) {
   if (candidate.foreign != nullptr) return candidate.score;
-  if (candidate.is_copy()) return candidate.copy_ns / candidate.weight;
+  if (candidate.is_copy()) return candidate.copy_score;
   Value& value = candidate.is_spare() ? *candidate.value : *candidate.record->current;
-  const double most = std::min(enough * candidate.weight, candidate.copy_ns);
-  const double again_ns = candidate.made_again ? cost_ns(value, most) : kNever;
-  candidate.offloaded = candidate.copy_ns < again_ns;
-  return std::min(again_ns, candidate.copy_ns) / candidate.weight;
+  const double most = candidate.weight * std::min(enough, candidate.copy_score);
+  const double again = candidate.made_again ? cost_ns(value, most) / candidate.weight : kNever;
+  candidate.offloaded = candidate.copy_score < again;
+  return std::min(again, candidate.copy_score);
 }
 
 bool Evictor::evict(StorageRecord& record) {
@@ -175,7 +193,7 @@ std::uint64_t Evictor::make_room(std::uint64_t bytes, const Bounds& bounds) {
     // An eviction may have found out that this one cannot be made again.
     if (least.is_storage() && least.made_again && !Residency::may_evict(*least.record)) {
       least.made_again = false;
-      if (least.copy_ns == kNever) {
+      if (least.copy_score == kNever) {
         heap.pop_back();
         continue;
       }
@@ -203,6 +221,8 @@ bool Evictor::make_contiguous_room(std::uint64_t bytes, const Bounds& bounds, co
   note_consumers();
   for (Candidate& candidate : candidates(bounds)) {
     if (!candidate.is_storage()) continue;  // where it lies is not known
+    if (!candidate.made_again) continue;    // whole segments that go back are a cheaper room for copies
+    candidate.copy_score = kNever;
     const auto begin = reinterpret_cast<std::uintptr_t>(candidate.record->data);
     if (!lies_in(space.whole, begin)) continue;
     const double cost = score(candidate, kNever);

@@ -4,8 +4,8 @@
 // that a limit is hard. The storage with the least score is evicted first. The cost is that of every op that
 // would have to run, those of dead values on the way included, and of the evicted values that start from it
 // (NeighbourSets). A gradient thus costs what the pass behind it costs. Where there is a store, a storage may
-// be offloaded instead: its cost is the lesser of that and of a copy there and one back, and what has no
-// recipe costs the copies.
+// be offloaded instead, if that scores less: then the cost is that of the copies, and what counts in place of
+// staleness is when a storage that outlives iterations is used next (use_times.h).
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -32,7 +32,8 @@ class Evictor {
   struct Bounds {
     std::uint64_t smallest = 0;  ///< storages below this are not
     Place place;
-    std::uint64_t now = 0;      ///< the number of the present op
+    std::uint64_t now = 0;  ///< the number of the present op
+    Moment moment;
     bool only_offload = false;  ///< no recomputation is to be added
   };
   /// Evicts or offloads until `bytes` were freed or nothing is left; returns what was freed.
@@ -50,9 +51,9 @@ class Evictor {
     double weight;  ///< bytes by staleness
     std::uint64_t bytes;
     std::uint64_t serial;
-    double copy_ns = kNever;  ///< of offloading and bringing back
-    bool made_again = true;   ///< it may be evicted
-    bool offloaded = false;   ///< the score is that of offloading
+    double copy_score = kNever;  ///< that of offloading and bringing back
+    bool made_again = true;      ///< it may be evicted
+    bool offloaded = false;      ///< the score is that of offloading
 
     [[nodiscard]] bool is_spare() const { return value != nullptr && record == nullptr; }
     [[nodiscard]] bool is_copy() const { return value != nullptr && record != nullptr; }

@@ -1,12 +1,14 @@
 #include "recompute/machine/machine.h"
 
+#include <memory>
+
 #include "recompute/recipe/replay.h"
 
 namespace stowage::recompute {
 namespace {
 
-constexpr std::uint64_t kSweepEvery = 2048;             // ops
-constexpr std::uint64_t kGuardFloorNs = 2'000'000'000;  // recomputation below this is never thrashing
+constexpr std::uint64_t kSweepEvery = 2048;                // ops
+constexpr std::uint64_t kForgiveEvery = 16 * kSweepEvery;  // ops
 
 }  // namespace
 
@@ -21,9 +23,7 @@ void Machine::set_options(const Options& wanted) {
 }
 
 bool Machine::thrashes() const {
-  const std::uint64_t replay_ns = residency.counts().replay_cost_ns - window_replay_ns;
-  return replay_ns > kGuardFloorNs &&
-         static_cast<double>(replay_ns) > options.thrash_limit * static_cast<double>(window_ops_ns);
+  return thrash_guard.holds(residency.counts().replay_cost_ns, options.thrash_limit);
 }
 
 void Machine::tick(std::size_t made) {
@@ -34,11 +34,22 @@ void Machine::tick(std::size_t made) {
   const std::uint64_t ops = op_number - iteration_began;
   if (ops == 0 || ops % kSweepEvery != 0) return;
   book.sweep();
-  constexpr std::uint64_t kWindow = 16 * kSweepEvery;
-  if (op_number - window_began < kWindow) return;
-  window_began = op_number;
-  window_ops_ns = 0;
-  window_replay_ns = residency.counts().replay_cost_ns;
+  if (thrash_guard.age(op_number) >= kForgiveEvery) forgive_thrashing();
+}
+
+void Machine::note_use(StorageRecord& record) {
+  record.last_use = op_number;
+  if (record.serial > serial_before) return;
+  if (record.use_times == nullptr) record.use_times = std::make_unique<UseTimes>();
+  record.use_times->note(now());
+}
+
+std::uint64_t Machine::begin_iteration() {
+  ++iterations;
+  ops_before = op_number - iteration_began;
+  iteration_began = op_number;
+  serial_before = book.last_serial();
+  return ops_before;
 }
 
 Machine& machine() {

@@ -11,6 +11,7 @@
 #include "recompute/choice/evictor.h"
 #include "recompute/choice/foreign_buffers.h"
 #include "recompute/machine/options.h"
+#include "recompute/machine/thrash_guard.h"
 #include "recompute/residency/residency.h"
 #include "recompute/schedule/step_watch.h"
 #include "recompute/storage/storage_book.h"
@@ -37,10 +38,11 @@ struct Machine {
   RestoreCheck restores{findings};
   RuntimeCounters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
-  std::uint64_t iteration_began = 0;     ///< number of its first op
-  std::uint64_t window_began = 0;        ///< number of an op
-  std::uint64_t window_ops_ns = 0;       ///< for the thrash guard: since its window began; modelled on CUDA
-  std::uint64_t window_replay_ns = 0;    ///< replay_cost_ns when the window began
+  std::uint64_t iteration_began = 0;  ///< number of its first op
+  std::uint64_t iterations = 0;       ///< that ended
+  std::uint64_t ops_before = 0;       ///< of the iteration before
+  std::uint64_t serial_before = 0;    ///< of the newest storage that is older than the iteration
+  ThrashGuard thrash_guard;
   int running_ops = 0;                   ///< of all threads: calls whose ops run
   bool joins_expected = false;           ///< no thread can run ops without having joined
   std::atomic<bool> asks_source{false};  ///< recipes name the line of Python code that made them
@@ -52,8 +54,15 @@ struct Machine {
   void set_options(const Options& wanted);
   /// True if more was recomputed in the present window than options.thrash_limit allows.
   [[nodiscard]] bool thrashes() const;
+  /// What was recomputed before does not count any more: a new limit deserves a judgement of its own.
+  void forgive_thrashing() { thrash_guard.begin(op_number, residency.counts().replay_cost_ns); }
+  [[nodiscard]] Moment now() const { return {iterations, op_number - iteration_began, ops_before}; }
+  /// The op that runs uses it.
+  void note_use(StorageRecord& record);
+  /// The next op is an iteration's first. Returns how many ops the one before had.
+  std::uint64_t begin_iteration();
   /// After each op of the job's own, which made this many storages: forgets some dead storages, regularly
-  /// sweeps, and begins new windows of the thrash guard.
+  /// sweeps, and judges thrashing anew.
   void tick(std::size_t made);
 };
 

@@ -173,8 +173,7 @@ void Rematerializer::deliver(Run& run, const Recipe& recipe, std::vector<c10::St
 void Rematerializer::refill(StorageRecord& record, c10::Storage& made) {
   put_bytes_back(record, made);
   record.evicted ? counter_.came_back(record.bytes) : counter_.fetched(record.bytes);
-  record.evicted = false;
-  record.stored.reset();
+  record.evicted = record.offloaded = false;
   neighbours_.leave(*record.current);
   StorageBook::release_leaves(record);
   if (watch_ != nullptr) watch_->after_restore(record);
@@ -182,7 +181,7 @@ void Rematerializer::refill(StorageRecord& record, c10::Storage& made) {
 
 void Rematerializer::restore(StorageRecord& record) {
   if (!record.away() || !record.alive()) return;
-  if (record.stored != nullptr) return offloader_.fetch(record);
+  if (record.offloaded) return offloader_.fetch(record);
   const RecordLock lock(&record);
   const c10::Storage held(record.impl.lock());
   if (!held) return;

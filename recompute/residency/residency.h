@@ -98,7 +98,7 @@ class Residency {
   NeighbourCosts neighbours_{book_};
   Spares spares_{book_, neighbours_};
   ResidencyCounter counter_;
-  Offloader offloader_{stores_, counter_};
+  Offloader offloader_{book_, stores_, counter_};
   Rematerializer rematerializer_{book_, neighbours_, spares_, offloader_, counter_};
   bool poison_ = false;
   ContentWatch* watch_ = nullptr;

@@ -55,7 +55,7 @@ ValueState state_of(const Value& value) {
   if (value.kept) return ValueState::kKept;
   if (value.home != nullptr && value.home->alive()) {
     if (value.home->evicted) return ValueState::kEvicted;
-    if (value.home->stored != nullptr) return ValueState::kOffloaded;
+    if (value.home->offloaded) return ValueState::kOffloaded;
     return value.write == WriteState::kClosing ? ValueState::kClosing : ValueState::kResident;
   }
   return value.recipe ? ValueState::kDead : ValueState::kLost;
@@ -114,6 +114,7 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
   old.home = nullptr;
   record.current = std::move(value);
   record.current->home = &record;
+  record.stored.reset();
   record.bytes = record.address->nbytes();
   record.data = record.address->data();
   if (record.watch) record.watch->value = nullptr;

@@ -18,6 +18,7 @@
 
 #include "core/support/address_map.h"
 #include "recompute/recipe/value.h"
+#include "recompute/storage/use_times.h"
 #include "recompute/stores/store.h"
 
 namespace stowage::recompute {
@@ -38,7 +39,8 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::uint32_t locks = 0;             ///< running ops and recomputations that need it
   std::int64_t stream = -1;            ///< the first stream that used it; -1: none yet
   bool evicted = false;                ///< its bytes are gone, and are made again
-  std::unique_ptr<StoredCopy> stored;  ///< while offloaded: where its bytes are
+  bool offloaded = false;              ///< its bytes are in `stored` alone
+  std::unique_ptr<StoredCopy> stored;  ///< of its present content
   bool pinned = false;                 ///< resident until it dies
   bool parameter = false;              ///< never made again, but it may be offloaded
   bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again
@@ -51,11 +53,12 @@ struct StorageRecord : Recycled<StorageRecord> {
     const Value* value = nullptr;  ///< null: nothing is noted
     std::uint64_t digest = 0;
   };
-  std::unique_ptr<Watch> watch;  ///< some code got its address
+  std::unique_ptr<Watch> watch;         ///< some code got its address
+  std::unique_ptr<UseTimes> use_times;  ///< of one that is older than the iteration
 
   [[nodiscard]] bool alive() const { return !impl.expired(); }
   /// Its bytes are not in memory.
-  [[nodiscard]] bool away() const { return evicted || stored != nullptr; }
+  [[nodiscard]] bool away() const { return evicted || offloaded; }
   [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
 };
 

@@ -33,6 +33,9 @@ class Spilled final : public StoredCopy {
     if (digest_of(to, extent_.bytes) == digest_) return {};
     return Error{ErrorCode::kIo, "the spill file gives back other bytes than were written to it"};
   }
+  [[nodiscard]] bool matches(const void* from) const override {
+    return digest_of(from, extent_.bytes) == digest_;
+  }
 
  private:
   std::shared_ptr<SpillFile> file_;

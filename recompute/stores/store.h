@@ -23,6 +23,9 @@ class StoredCopy {
   /// Copies them to `to`, memory of the device that they came from. Error: kIo where the store fails, or what
   /// comes back is not what was put; they can be read again.
   virtual Status read(void* to) = 0;
+  /// False if `from`, memory of that device, is known to hold other bytes than those that were put. A store
+  /// that cannot tell cheaply says true: the caller has seen all that was written there.
+  [[nodiscard]] virtual bool matches(const void* from) const = 0;
 };
 
 class Store {

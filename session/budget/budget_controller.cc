@@ -167,12 +167,15 @@ bool BudgetController::make_contiguous_room(Bytes bytes, const FreeSpace& space)
   return true;
 }
 
+// Within the limit the request fails for want of whole pages or of one contiguous room: little more may do.
 bool BudgetController::make_more_room(Bytes bytes) noexcept {
+  constexpr std::uint64_t kSteps = 16;
   const Bytes missing = ledger_->missing(bytes);
+  const Bytes step = std::min(bytes, std::max(upstream_page(), Bytes(bytes.value() / kSteps)));
   shortages_.fetch_add(1, std::memory_order_relaxed);
   note_demand(bytes);
   return state_.load() == State::kWatching &&
-         torch_.make_room(missing.value() == 0 ? bytes : missing, device_);
+         torch_.make_room(missing.value() == 0 ? step : missing, device_);
 }
 
 // Upstream on CUDA takes whole pages of at most this many bytes.

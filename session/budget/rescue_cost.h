@@ -1,9 +1,10 @@
-// What rescue recomputes in an iteration, to compare a schedule with.
+// What rescue recomputes and copies in an iteration, to compare a schedule with.
 //
 // The logged iteration says which ops rescue ran again, and its op times say how long they take. It is no
 // measure if tensors were still evicted when it ended: they cost rescue later. Nor is it the job's whole
 // iteration if the job has several marks in one, as with two optimizers: then rescue may have run most ops
-// again beside it. So the mean over all marks since evictions began counts, where that is more.
+// again beside it. So the mean over all marks since evictions began counts, where that is more. Copies count
+// with that mean, as their stores estimate them.
 //
 // Thread safety: none; the conductor's.
 #pragma once
@@ -21,6 +22,7 @@ class RescueCost {
   /// Iterations evict from here on. `before`: the counts when the first of them began.
   void begin(const RuntimeCounters& before) {
     replays_before_ = before.replays;
+    copies_before_ns_ = before.copy_cost_ns;
     marks_ = 0;
   }
   /// A mark of theirs came.
@@ -30,11 +32,15 @@ class RescueCost {
 
   /// By the log's op times, per mark; nullopt: nobody knows.
   [[nodiscard]] std::optional<std::uint64_t> ns() const { return ns_; }
+  /// Of these, in copies.
+  [[nodiscard]] std::uint64_t copies_ns() const { return copies_ns_; }
   /// `schedule` recomputes for longer, by more than what a schedule is worth.
   [[nodiscard]] bool is_below(const Schedule& schedule) const;
 
  private:
   std::uint64_t replays_before_ = 0;
+  std::uint64_t copies_before_ns_ = 0;
+  std::uint64_t copies_ns_ = 0;
   std::uint64_t marks_ = 0;
   std::uint64_t ops_ns_ = 0;  ///< what the logged iteration's ops took
   std::optional<std::uint64_t> ns_;

@@ -116,8 +116,9 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   const std::uint64_t replays = schedule.replays;
   if (state_.load() != State::kFollowing && rescue_cost_.is_below(schedule)) {
     if (schedule.received) return ask(budget_);  // this time it is made here
-    return stay_alone("rescue recomputes for " + in_ms(rescue_cost_.ns().value_or(0)) +
-                      " in an iteration, the schedule would for " + in_ms(schedule.replay_ns));
+    const std::string copies = rescue_cost_.copies_ns() == 0 ? "" : " and copies";
+    return stay_alone("rescue recomputes" + copies + " for " + in_ms(rescue_cost_.ns().value_or(0)) +
+                      " in an iteration, the schedule would recompute for " + in_ms(schedule.replay_ns));
   }
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");

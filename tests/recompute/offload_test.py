@@ -77,6 +77,48 @@ def test_views_share_one_copy():
 
 
 @pytest.mark.usefixtures("spilled")
+def test_what_did_not_change_is_copied_once():
+    parameter = nn.Parameter(data(64).clone())
+    for _ in range(3):
+        assert offload(parameter)
+        (parameter * 2).sum().backward()
+        probe.library.probe_end_iteration()
+    counted = probe.counters()
+    assert counted["offloads"] == 3 and counted["copied_total"] == 64 * 4
+    with torch.no_grad():
+        parameter.add_(1)
+    before = parameter.detach().clone()
+    assert offload(parameter) and torch.equal(parameter, before)
+    assert probe.counters()["copied_total"] == 2 * 64 * 4
+
+
+@pytest.mark.usefixtures("spilled")
+def test_what_a_borrower_wrote_is_copied_again():
+    x = data(64).clone()
+    (x + 1).sum()
+    assert offload(x)
+    (x + 1).sum()
+    array = x.numpy()
+    array[:] = 5
+    del array
+    gc.collect()
+    assert offload(x) and torch.equal(x, torch.full((64,), 5.0))
+
+
+@pytest.mark.usefixtures("spilled")
+def test_the_copy_of_content_that_is_overwritten_goes_to_what_starts_from_it():
+    leaf = data(1 << 12).clone()
+    made = [leaf.sin() for _ in range(3)]
+    before = [one.clone() for one in made]
+    assert offload(leaf)
+    (leaf + 1).sum()
+    assert all(evict(one) for one in made)
+    leaf.mul_(2)
+    assert offload(leaf)
+    assert all(torch.equal(one, other) for one, other in zip(made, before))
+
+
+@pytest.mark.usefixtures("spilled")
 def test_what_dies_offloaded_frees_its_copy():
     x = data(4096)
     assert offload(x)
@@ -193,8 +235,11 @@ def test_a_full_disk_loses_nothing(tmp_path):
             one.add(0)
         resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, limits[1]))
         try:
-            taken = [offload(one) for one in x]
-            assert 8 <= sum(taken) < 48
+            for one in x[:12]:
+                assert offload(one)
+                one.add(0)  # its copy stays, and makes room for those of others
+            taken = [offload(one) for one in reversed(x)]
+            assert 12 <= sum(taken) < 48
             probe.library.probe_budget(probe.library.probe_held() + 1024)
             with pytest.raises(torch.OutOfMemoryError, match="not offloaded: .*spill file.*File too large"):
                 torch.empty(1 << 24)

@@ -172,14 +172,30 @@ PROBE void probe_enter_opaque() { Runtime::enter_opaque(); }
 PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
 
 /// ops, recorded, evictions, restores, replays, ops_ns, replay_ns, search_ns, evicted, evicted_total, rooms,
-/// refusals, verified, compared, wrong, choices, offloads, fetches, offloaded, offloaded_total.
+/// refusals, verified, compared, wrong, choices, offloads, fetches, offloaded, offloaded_total, copied_total.
 PROBE void probe_counters(unsigned long long* into) {
   const RuntimeCounters c = Runtime::counters();
-  const unsigned long long all[] = {
-      c.ops,     c.recorded,  c.evictions, c.restores,          c.replays,
-      c.ops_ns,  c.replay_ns, c.search_ns, c.evicted.value(),   c.evicted_total.value(),
-      c.rooms,   c.refusals,  c.verified,  c.compared,          c.wrong,
-      c.choices, c.offloads,  c.fetches,   c.offloaded.value(), c.offloaded_total.value()};
+  const unsigned long long all[] = {c.ops,
+                                    c.recorded,
+                                    c.evictions,
+                                    c.restores,
+                                    c.replays,
+                                    c.ops_ns,
+                                    c.replay_ns,
+                                    c.search_ns,
+                                    c.evicted.value(),
+                                    c.evicted_total.value(),
+                                    c.rooms,
+                                    c.refusals,
+                                    c.verified,
+                                    c.compared,
+                                    c.wrong,
+                                    c.choices,
+                                    c.offloads,
+                                    c.fetches,
+                                    c.offloaded.value(),
+                                    c.offloaded_total.value(),
+                                    c.copied_total.value()};
   std::copy(std::begin(all), std::end(all), into);
 }
 

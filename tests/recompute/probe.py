@@ -27,7 +27,7 @@ library.probe_held.restype = library.probe_peak.restype = library.probe_choices.
 
 COUNTERS = ("ops", "recorded", "evictions", "restores", "replays", "ops_ns", "replay_ns", "search_ns", "evicted",
             "evicted_total", "rooms", "refusals", "verified", "compared", "wrong", "choices", "offloads", "fetches",
-            "offloaded", "offloaded_total")
+            "offloaded", "offloaded_total", "copied_total")
 
 
 def counters() -> dict[str, int]:

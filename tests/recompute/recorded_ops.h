@@ -25,7 +25,7 @@ struct RecordedOps {
   NeighbourCosts neighbours{book};
   ResidencyCounter counter;
   Stores stores;
-  Offloader offloader{stores, counter};
+  Offloader offloader{book, stores, counter};
 
   StorageRecord& record_of(const at::Tensor& tensor) { return book.record_of(tensor.storage()); }
   Ref<Value> value_of(const at::Tensor& tensor) { return record_of(tensor).current; }

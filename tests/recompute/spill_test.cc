@@ -173,6 +173,15 @@ TEST_F(SpillTest, AFailedReadCanBeTriedAgain) {
   expect_back(*copy, content);
 }
 
+TEST_F(SpillTest, ACopyKnowsWhetherItIsOfTheseBytes) {
+  const auto store = open();
+  Content content = content_of(5000, 1);
+  const auto copy = put(*store, content);
+  EXPECT_TRUE(copy->matches(content.data()));
+  content[4999] ^= 1;
+  EXPECT_FALSE(copy->matches(content.data()));
+}
+
 TEST_F(SpillTest, OtherBytesAreAnError) {
   const auto store = open();
   const auto copy = put(*store, content_of(5000, 1));

@@ -76,6 +76,19 @@ TEST(RescueCostTest, AScheduleMayTakeAQuarterMore) {
   EXPECT_TRUE(cost.is_below(schedule_of(5 * kShort + 1)));
 }
 
+TEST(RescueCostTest, WhatItCopiesCountsToo) {
+  RuntimeCounters before = counts_of(0), after = counts_of(4);
+  before.copy_cost_ns = 1000;
+  after.copy_cost_ns = 7000;
+  RescueCost cost;
+  cost.begin(before);
+  for (int i = 0; i < 2; ++i) cost.note_mark();
+  cost.note_log(log_of(2, 0), after);
+  EXPECT_EQ(cost.copies_ns(), 3000u);
+  EXPECT_EQ(cost.ns(), 2 * kShort + 3000u);
+  EXPECT_FALSE(cost.is_below(schedule_of(4000)));
+}
+
 TEST(RescueCostTest, OrASixtyFourthOfTheIteration) {
   const RescueCost cost = cost_of(log_of(0, 0), 1, 0);
   const std::uint64_t little = (kShort + kLong) / 64;

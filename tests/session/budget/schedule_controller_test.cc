@@ -200,7 +200,7 @@ TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotF
   until_followed();
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason,
-            "rescue recomputes for 0.500 ms in an iteration, the schedule would for 0.700 ms");
+            "rescue recomputes for 0.500 ms in an iteration, the schedule would recompute for 0.700 ms");
 }
 
 TEST_F(ScheduleControllerTest, AReceivedOneThatRecomputesMuchLongerIsMadeAnewHere) {
