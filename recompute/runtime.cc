@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/support/clock.h"
 #include "recompute/away/guard_range.h"
 #include "recompute/interposer/interposer.h"
 #include "recompute/machine/fork_hold.h"
@@ -21,11 +21,6 @@ namespace stowage::recompute {
 namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
-
-std::uint64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
 
 // Runs `search` under the lock and counts its time; no exception leaves. The dead are buried bit by bit, so
 // where nothing can be evicted, evicted storages that died may still keep what making them again starts from.

@@ -28,11 +28,17 @@ struct Holdings {
   std::uint64_t foreign = 0;  ///< in use, or not given when they were asked for
   std::uint64_t copies = 0;   ///< of what was overwritten, while something evicted starts from it
 
-  std::uint64_t& of(Machine& all, const StorageRecord& record) {
-    const bool may_go = Residency::may_evict(record) || all.residency.offloader().may_offload(record);
-    if (may_go) return record.bytes < all.options.smallest.value() ? small : evictable;
-    if (record.locks > 0) return locked;
-    return record.pinned || record.parameter || record.may_change() || record.holds > 0 ? pinned : leaves;
+  void add(const StorageRecord& record, bool may_copy, Bytes smallest) {
+    const std::uint64_t bytes = record.address->nbytes();
+    const bool fixed = record.pinned || record.parameter || record.may_change() || record.holds > 0;
+    if (!may_copy && !Residency::may_evict(record)) {
+      (record.locks > 0 ? locked : fixed ? pinned : leaves) += bytes;
+    } else if (record.bytes < smallest.value()) {
+      small += bytes;
+    } else {
+      evictable += bytes;
+      if (may_copy) offloadable += bytes;
+    }
   }
 };
 
@@ -55,10 +61,7 @@ Holdings holdings(Machine& all, Place place) {
     if (record.away()) return void(held.copies += copies_for(record, place, stamp));
     if (!place.covers(record.address->device())) return;
     if (!owned_by_allocator(*record.address)) return;
-    std::uint64_t& part = held.of(all, record);
-    part += record.address->nbytes();
-    if (&part == &held.evictable && all.residency.offloader().may_offload(record))
-      held.offloadable += record.address->nbytes();
+    held.add(record, all.residency.offloader().may_offload(record), all.options.smallest);
   });
   all.foreign.for_each_resident(place, [&](const ForeignBuffer& buffer) {
     (buffer.uses > 0 || buffer.refused ? held.foreign : held.evictable) += buffer.owner.bytes;
@@ -91,9 +94,10 @@ std::string why_not_evicted(const Machine& all) {
 }
 
 std::string what_would_help(const Machine& all, const Holdings& known, int device_type) {
-  const bool spills = device_type != 0 || all.stores.of(device_type) != nullptr;
-  if (spills || known.pinned + known.leaves == 0) return {};
-  return " What cannot be recomputed can be offloaded: set STOWAGE_SPILL to a folder on a disk.";
+  if (all.stores.of(device_type) != nullptr || known.pinned + known.leaves == 0) return {};
+  return std::string(" What cannot be recomputed can be offloaded: ") +
+         (device_type == 0 ? "set STOWAGE_SPILL to a folder on a disk."
+                           : "STOWAGE_HOST_MEMORY=0 forbids it.");
 }
 
 }  // namespace

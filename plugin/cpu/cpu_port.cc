@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "allocator/arena/host_backend.h"
+#include "core/support/host_memory.h"
 #include "recompute/planned.h"
 
 namespace stowage::plugin {
@@ -24,24 +25,6 @@ std::string command_line() {
   std::replace(text.begin(), text.end(), '\0', ' ');
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
-}
-
-// The limit of the container that the process runs in, if there is one.
-std::uint64_t container_limit() {
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream file(path);
-    std::uint64_t limit = 0;
-    if (file >> limit && limit > 0) return limit;
-  }
-  return std::numeric_limits<std::uint64_t>::max();
-}
-
-Bytes host_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page <= 0) return Bytes(0);
-  const auto machine = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-  return Bytes(std::min(machine, container_limit()));
 }
 
 // As PyTorch's own CPU allocator, which has its memory in small pages otherwise.

@@ -3,9 +3,9 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
-#include <chrono>
 #include <utility>
 
+#include "core/support/clock.h"
 #include "recompute/away/guard_range.h"
 #include "recompute/away/moved_bytes.h"
 #include "recompute/storage/own_stream.h"
@@ -14,21 +14,6 @@
 #include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
-namespace {
-
-class Stopwatch {
- public:
-  [[nodiscard]] std::uint64_t ns() const {
-    const auto passed = std::chrono::steady_clock::now() - begin_;
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(passed).count());
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-}  // namespace
-
 bool Offloader::may_offload(const StorageRecord& record) const {
   if (record.away() || record.pinned || record.locks > 0 || record.bytes == 0) return false;
   if (record.may_change() || record.holds > 0 || record.watch) return false;
@@ -40,7 +25,7 @@ bool Offloader::may_offload(const StorageRecord& record) const {
 
 // Null: it failed.
 std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::uint64_t bytes) {
-  const Stopwatch watch;
+  const std::uint64_t begin = now_ns();
   Result<std::unique_ptr<StoredCopy>> copy = store.put(from, bytes);
   if (!copy && drop_spare_copies()) copy = store.put(from, bytes);
   if (!copy) {
@@ -48,7 +33,7 @@ std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::
     return nullptr;
   }
   stores_.trouble.clear();
-  counter_.copied_away(bytes, watch.ns(), store.cost_ns(bytes) / 2);
+  counter_.copied_away(bytes, now_ns() - begin, store.cost_ns(bytes) / 2);
   return std::move(*copy);
 }
 
@@ -87,11 +72,11 @@ bool Offloader::offload(StorageRecord& record) {
 c10::Storage Offloader::read_again(StoredCopy& copy, c10::DeviceType type, std::uint64_t bytes) {
   const Deeper replaying(this_thread().replaying);
   c10::Storage made(c10::Storage::use_byte_size_t(), bytes, c10::GetAllocator(type), /*resizable=*/true);
-  const Stopwatch watch;
+  const std::uint64_t begin = now_ns();
   const Status read = copy.read(made.mutable_data());
   TORCH_CHECK(read.ok(), "stowage: an offloaded tensor of ", bytes,
               " bytes cannot be brought back: ", read.error().message);
-  counter_.copied_back(watch.ns(), stores_.of(static_cast<int>(type))->cost_ns(bytes) / 2);
+  counter_.copied_back(now_ns() - begin, stores_.of(static_cast<int>(type))->cost_ns(bytes) / 2);
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/support/clock.h"
 #include "recompute/recipe/modelled_cost.h"
 #include "recompute/threads/suspension.h"
 
@@ -13,11 +14,6 @@ namespace {
 
 constexpr std::uint32_t kTries = 100;  // of a recomputation beside ops of other threads
 constexpr std::chrono::milliseconds kRetryAfter{1};
-
-std::uint64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
 
 }  // namespace
 

@@ -10,10 +10,10 @@
 namespace stowage::recompute {
 namespace {
 
-// By how much a copy must be cheaper than recomputation to be preferred. What is offloaded comes back for
-// sure, as it is read in every iteration; what is evicted often dies before. 4: least time on the jobs of
-// benchmarks/budget/offload.py. On CUDA staleness says too much for parameters, which are idle for a thousand
-// ops: GPT-2 small at 60% spent 122 ms an iteration on copies at 4, and recomputes for 7 ms at 64.
+// By how much a copy of what nobody can recompute must be cheaper than recomputing something else: it comes
+// back for sure, as it is read in every iteration, while what is evicted often dies before. 4: least time on
+// the jobs of benchmarks/budget/offload.py. On CUDA being idle for a thousand ops says too much for
+// parameters: GPT-2 small at 60% spent 122 ms an iteration on copies at 4, and recomputes for 7 ms at 64.
 constexpr double kCautionOnCpu = 4;
 constexpr double kCautionOnDevice = 64;
 
@@ -21,8 +21,9 @@ double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t 
   return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
 }
 
-double copy_score(std::uint64_t cost_ns, double weight, c10::Device device) {
-  return (device.is_cpu() ? kCautionOnCpu : kCautionOnDevice) * static_cast<double>(cost_ns) / weight;
+double caution_for(const StorageRecord& record) {
+  if (record.current->recipe && !record.parameter) return 1;
+  return record.address->device().is_cpu() ? kCautionOnCpu : kCautionOnDevice;
 }
 
 // Bytes by the ops until the next use, where that is known.
@@ -106,8 +107,8 @@ std::optional<Evictor::Candidate> Evictor::candidate_of(StorageRecord& record, c
   Candidate candidate{&record, nullptr, nullptr, 0, weight, record.bytes, record.serial};
   candidate.made_again = made_again;
   if (copied)
-    candidate.copy_score = copy_score(residency_.offloader().cost_ns(record),
-                                      bytes_by_idle_ops(record, bounds), record.address->device());
+    candidate.copy_score = caution_for(record) * static_cast<double>(residency_.offloader().cost_ns(record)) /
+                           bytes_by_idle_ops(record, bounds);
   return candidate;
 }
 
@@ -121,7 +122,7 @@ void Evictor::add_copies(StorageRecord& evicted, const Bounds& bounds, std::uint
     if (bytes < bounds.smallest || !bounds.place.covers(leaf->anchor.device())) continue;
     const double weight = bytes_by_staleness(bytes, bounds.now, evicted.last_use);
     Candidate copy{&evicted, leaf.get(), nullptr, 0, weight, bytes, evicted.serial};
-    copy.copy_score = copy_score(residency_.offloader().cost_ns(*leaf), weight, leaf->anchor.device());
+    copy.copy_score = static_cast<double>(residency_.offloader().cost_ns(*leaf)) / weight;
     copy.made_again = false;
     found.push_back(copy);
   }

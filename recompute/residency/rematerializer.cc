@@ -1,10 +1,10 @@
 #include "recompute/residency/rematerializer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "core/support/check.h"
+#include "core/support/clock.h"
 #include "recompute/away/moved_bytes.h"
 #include "recompute/recipe/replay.h"
 #include "recompute/storage/own_stream.h"
@@ -16,11 +16,6 @@ namespace stowage::recompute {
 namespace {
 
 constexpr int kDeepest = 100;  // restores inside restores
-
-std::uint64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
 
 // The last of a list while it exists.
 template <class T>

@@ -44,7 +44,7 @@ def test_what_does_not_fit_is_pytorchs_own_error_and_the_job_may_go_on():
     done = process("-c", TOO_SMALL, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_BUDGET="90MiB", STOWAGE_HOST_MEMORY="0")
     assert done.returncode == 0 and done.stderr == "", done.stderr
     for part in ("CUDA out of memory. Tried to allocate 60.00 MiB", "stowage: the budget of 90MiB", "A budget of",
-                 "would be enough"):
+                 "would be enough", "STOWAGE_HOST_MEMORY=0 forbids it"):
         assert part in done.stdout
     assert "expandable_segments:True" not in done.stdout, "that is on already"
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/support/clock.h"
 #include "core/support/fork.h"
 #include "tracer/observers/op_arguments.h"
 #include "tracer/observers/op_info.h"
@@ -71,11 +72,6 @@ thread_local int node_depth = 0;
 c10::Device with_index(c10::Device device) {
   return device.is_cpu() ? c10::Device(c10::kCPU)
                          : c10::Device(device.type(), std::max<c10::DeviceIndex>(device.index(), 0));
-}
-
-std::uint64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
 bool is_foreach(const OpContext& context) {

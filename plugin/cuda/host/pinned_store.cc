@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/support/host_memory.h"
 
 namespace stowage::plugin {
 namespace {
@@ -68,17 +68,6 @@ class Pinned final : public recompute::StoredCopy {
   std::shared_ptr<std::uint64_t> held_;
 };
 
-std::uint64_t number_in(const char* path, const std::string& key) {
-  std::ifstream file(path);
-  std::string word;
-  std::uint64_t number = 0;
-  if (key.empty()) return file >> number ? number : 0;
-  while (file >> word) {
-    if (word == key && file >> number) return number;
-  }
-  return 0;
-}
-
 std::uint64_t processes_here() {
   const char* const text = std::getenv("LOCAL_WORLD_SIZE");
   return text == nullptr ? 1 : std::max<std::uint64_t>(1, std::strtoull(text, nullptr, 10));
@@ -115,13 +104,6 @@ Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::put(const void* from
 
 std::uint64_t PinnedStore::cost_ns(std::uint64_t bytes) const { return kCallsNs + bytes / kBytesPerNs; }
 
-Bytes free_host_share() {
-  constexpr std::uint64_t kKibi = 1024;
-  std::uint64_t free = number_in("/proc/meminfo", "MemAvailable:") * kKibi;
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max", "");
-  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current", "");
-  if (limit > 0) free = std::min(free, limit - std::min(limit, used));
-  return Bytes(free / 2 / processes_here());
-}
+Bytes free_host_share() { return Bytes(free_host_memory().value() / 2 / processes_here()); }
 
 }  // namespace stowage::plugin
