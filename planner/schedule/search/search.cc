@@ -70,11 +70,12 @@ std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, st
                                   std::uint64_t& work) {
   const Segments segments(graph, smallest);
   std::optional<Found> best;
-  for (const std::uint64_t parts : kSegments) {
-    const std::vector<Step> first = segments.evictions(budget / parts);
+  const auto try_with = [&](const std::vector<Step>& first) {
     std::optional<Found> found = try_weights(graph, budget, smallest, kWeights.front(), work, first);
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
-  }
+  };
+  for (const std::uint64_t parts : kSegments) try_with(segments.evictions(budget / parts));
+  try_with(segments.evictions_of_chain());
   return best;
 }
 
@@ -109,6 +110,7 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
                             std::uint64_t& work) {
   std::optional<Found> best;
   std::uint64_t bound_ns = 0;
+  bool tried_segments = false;
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
     if (best && round == kFirstRounds) trim(graph, budget, limits, work, *best);
@@ -122,9 +124,13 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
     if (best && (best->outcome.replays == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
     if (!best) best = try_segments(graph, budget, limits.smallest, work);
+    tried_segments = true;
     if (best && limits.gaps != nullptr)
       bound_ns = least_replay_ns(*limits.gaps, budget, best->outcome.replay_ns);
   }
+  // Whatever the work limit: a schedule of any cost is better than none.
+  if (!best && !tried_segments && !limits.stop.stop_requested())
+    best = try_segments(graph, budget, limits.smallest, work);
   if (best) trim(graph, budget, limits, work, *best);
   return best;
 }
