@@ -7,10 +7,10 @@ set(STOWAGE_TORCH_HEADERS
 set(STOWAGE_TEST_HEADERS
   <gtest/gtest.h> <algorithm> <functional> <map> <memory> <optional> <string> <thread> <unordered_map> <vector>)
 
-# stowage_precompiled_headers(<kind> HEADERS … LINK … [OPTIONS …]): what stowage_precompile(… <kind>) reuses. The compiler
-# demands the same options and definitions in both.
+# stowage_precompiled_headers(<kind> [PROGRAMS] HEADERS … LINK … [OPTIONS …]): what stowage_precompile(… <kind>) reuses. The
+# compiler demands the same options and definitions in both; programs are compiled with -fPIE, libraries with -fPIC.
 function(stowage_precompiled_headers kind)
-  cmake_parse_arguments(ARG "" "" "HEADERS;LINK;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAMS" "" "HEADERS;LINK;OPTIONS" ${ARGN})
   if(NOT STOWAGE_PRECOMPILED_HEADERS)
     return()
   endif()
@@ -18,6 +18,10 @@ function(stowage_precompiled_headers kind)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Holds precompiled headers.\n")
   add_library(stowage_headers_${kind} OBJECT ${source})
   stowage_common(stowage_headers_${kind})
+  if(ARG_PROGRAMS)
+    set_target_properties(stowage_headers_${kind} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    list(APPEND ARG_OPTIONS -fPIE)
+  endif()
   target_compile_definitions(stowage_headers_${kind} PRIVATE NDEBUG)
   target_compile_options(stowage_headers_${kind} PRIVATE ${ARG_OPTIONS})
   target_link_libraries(stowage_headers_${kind} PRIVATE ${ARG_LINK})
