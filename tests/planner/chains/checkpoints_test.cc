@@ -173,7 +173,7 @@ TEST(Checkpoints, TheTwoChooseDifferently) {
   EXPECT_GT(differ, 30);
 }
 
-// A thousand equal layers take 2 sqrt(n) of them by one sum, and sqrt(2n) where checkpoints are freed.
+// Nine hundred equal layers take 2 sqrt(n) of them by one sum, and sqrt(2n) where checkpoints are freed.
 TEST(Checkpoints, OfEqualLayersTakeTheSquareRoot) {
   constexpr std::size_t kLayers = 900;
   const Layers layers(kLayers, Layer{.output = 1});
