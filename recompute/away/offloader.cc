@@ -33,7 +33,7 @@ std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::
     return nullptr;
   }
   stores_.trouble.clear();
-  counter_.copied_away(bytes, now_ns() - begin, store.cost_ns(bytes) / 2);
+  counter_.copied_away(bytes, now_ns() - begin, store.copy_ns(bytes));
   return std::move(*copy);
 }
 
@@ -76,7 +76,7 @@ c10::Storage Offloader::read_again(StoredCopy& copy, c10::DeviceType type, std::
   const Status read = copy.read(made.mutable_data());
   TORCH_CHECK(read.ok(), "stowage: an offloaded tensor of ", bytes,
               " bytes cannot be brought back: ", read.error().message);
-  counter_.copied_back(now_ns() - begin, stores_.of(static_cast<int>(type))->cost_ns(bytes) / 2);
+  counter_.copied_back(now_ns() - begin, stores_.of(static_cast<int>(type))->copy_ns(bytes));
   return made;
 }
 
@@ -130,12 +130,12 @@ c10::Storage Offloader::kept_bytes(Value& leaf, c10::DeviceType type) {
 }
 
 std::uint64_t Offloader::cost_ns(const StorageRecord& record) const {
-  const std::uint64_t both = store_of(record)->cost_ns(record.bytes);
-  return record.stored != nullptr ? both / 2 : both;
+  const std::uint64_t one = store_of(record)->copy_ns(record.bytes);
+  return record.stored != nullptr ? one : 2 * one;
 }
 
 std::uint64_t Offloader::cost_ns(const Value& kept) const {
-  return stores_.of(static_cast<int>(kept.anchor.device_type()))->cost_ns(kept.anchor.nbytes());
+  return 2 * stores_.of(static_cast<int>(kept.anchor.device_type()))->copy_ns(kept.anchor.nbytes());
 }
 
 }  // namespace stowage::recompute

@@ -11,9 +11,9 @@
 namespace stowage::recompute {
 namespace {
 
-constexpr std::uint64_t kCallsNs = 100'000;       // what a copy there and one back cost beside their bytes
+constexpr std::uint64_t kCallsNs = 50'000;        // what a copy costs beside its bytes
 constexpr std::uint64_t kMeasured = 8u << 20;     // bytes
-constexpr double kFastest = 0.1, kSlowest = 100;  // ns per byte: what a measurement may say
+constexpr double kFastest = 0.05, kSlowest = 50;  // ns per byte: what a measurement may say
 
 class Spilled final : public StoredCopy {
  public:
@@ -67,7 +67,7 @@ Status SpillStore::measure() {
   if (!copy) return copy.error();
   if (Status read = (*copy)->read(bytes.data()); !read) return read;
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-  ns_per_byte_ = std::clamp(took.count() / static_cast<double>(kMeasured), kFastest, kSlowest);
+  ns_per_byte_ = std::clamp(took.count() / 2 / static_cast<double>(kMeasured), kFastest, kSlowest);
   return {};
 }
 
@@ -84,7 +84,7 @@ Result<std::unique_ptr<StoredCopy>> SpillStore::put(const void* from, std::uint6
   return std::unique_ptr<StoredCopy>(new Spilled(file_, *extent, digest_of(from, bytes), held_));
 }
 
-std::uint64_t SpillStore::cost_ns(std::uint64_t bytes) const {
+std::uint64_t SpillStore::copy_ns(std::uint64_t bytes) const {
   return kCallsNs + static_cast<std::uint64_t>(ns_per_byte_ * static_cast<double>(bytes));
 }
 

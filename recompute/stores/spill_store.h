@@ -23,7 +23,7 @@ class SpillStore final : public Store {
   static Result<std::unique_ptr<SpillStore>> open(const std::string& folder, const FileCalls& calls = {});
 
   Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) override;
-  [[nodiscard]] std::uint64_t cost_ns(std::uint64_t bytes) const override;
+  [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
   void after_fork() override;
   /// Its folder lies in memory.
@@ -38,7 +38,7 @@ class SpillStore final : public Store {
   FileCalls calls_;
   std::shared_ptr<SpillFile> file_;  ///< the present one; copies keep earlier ones
   std::shared_ptr<std::uint64_t> held_ = std::make_shared<std::uint64_t>(0);
-  double ns_per_byte_ = 0;  ///< there and back
+  double ns_per_byte_ = 0;  ///< of one copy, the mean of there and back
 };
 
 }  // namespace stowage::recompute

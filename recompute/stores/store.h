@@ -34,8 +34,8 @@ class Store {
   /// Copies `bytes` from `from`, memory of the store's device. Error: kIo, kNoMemory; nothing has changed
   /// then.
   virtual Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) = 0;
-  /// What a copy there and one back take together, estimated; the same in each iteration.
-  [[nodiscard]] virtual std::uint64_t cost_ns(std::uint64_t bytes) const = 0;
+  /// What one copy takes, there or back, estimated; the same in each iteration.
+  [[nodiscard]] virtual std::uint64_t copy_ns(std::uint64_t bytes) const = 0;
   /// Bytes that it holds now.
   [[nodiscard]] virtual std::uint64_t held() const = 0;
   /// The process was forked: what is stored now may be read by both, so neither overwrites it.

@@ -15,8 +15,8 @@ namespace {
 
 using Pieces = std::vector<PinnedMemory::Piece>;
 
-constexpr std::uint64_t kCallsNs = 20'000;     // what a copy there and one back cost beside their bytes
-constexpr std::uint64_t kBytesPerNs = 12;      // there and back, over PCI Express 4
+constexpr std::uint64_t kCallsNs = 10'000;     // what a copy costs beside its bytes
+constexpr std::uint64_t kBytesPerNs = 24;      // over PCI Express 4
 constexpr std::uint64_t kLargest = 32u << 20;  // piece: a smaller copy on another stream waits no longer
 
 cudaStream_t present_stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
@@ -102,7 +102,7 @@ Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::put(const void* from
   return std::unique_ptr<recompute::StoredCopy>(std::move(copy));
 }
 
-std::uint64_t PinnedStore::cost_ns(std::uint64_t bytes) const { return kCallsNs + bytes / kBytesPerNs; }
+std::uint64_t PinnedStore::copy_ns(std::uint64_t bytes) const { return kCallsNs + bytes / kBytesPerNs; }
 
 Bytes free_host_share() { return Bytes(free_host_memory().value() / 2 / processes_here()); }
 

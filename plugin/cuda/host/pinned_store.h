@@ -20,7 +20,7 @@ class PinnedStore final : public recompute::Store {
 
   Result<std::unique_ptr<recompute::StoredCopy>> put(const void* from, std::uint64_t bytes) override;
   /// Computed from the size alone, as the costs of ops are: the same on every rank.
-  [[nodiscard]] std::uint64_t cost_ns(std::uint64_t bytes) const override;
+  [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
   void after_fork() override {}  // a child cannot use the device
 
