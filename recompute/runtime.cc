@@ -40,7 +40,7 @@ bool search_room(Search search) noexcept try {
 
 // While recomputation takes most of the time none is added: then things are only offloaded.
 Evictor::Bounds bounds_of(const Machine& all, Place place) {
-  return {all.options.smallest.value(), place, all.op_number, all.now(), all.thrashes()};
+  return {all.options.smallest.value(), place, all.op_number, all.thrashes()};
 }
 
 bool drop_made(Machine& all, Bytes bytes, const Evictor::Bounds& bounds) {
@@ -120,7 +120,9 @@ bool Runtime::installed() noexcept { return machine().on.load(); }
 bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept {
   return search_room([&](Machine& all) {
     const Evictor::Bounds bounds = bounds_of(all, {device_type, device_index});
-    return all.evictor.make_room(bytes.value(), bounds) > 0 || drop_made(all, bytes, bounds);
+    const std::uint64_t freed = all.evictor.make_room(bytes.value(), bounds);
+    all.uses.note_room(all.op_number, freed);
+    return freed > 0 || drop_made(all, bytes, bounds);
   });
 }
 
@@ -135,7 +137,7 @@ void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
-  const std::uint64_t ops = all.begin_iteration();
+  const std::uint64_t ops = all.uses.begin_iteration(all.op_number, all.book.last_serial());
   const std::uint64_t ended = training_threads().end_iteration(std::this_thread::get_id(), all.op_number);
   all.residency.bury_all_dead();
   all.steps.end_iteration();
@@ -172,6 +174,7 @@ void Runtime::note_limit(Bytes limit, int device_type) {
   const bool offloads = all.stores.of(device_type) != nullptr;
   all.part_bytes.at(static_cast<std::size_t>(device_type)) = offloads ? limit.value() / kParts : 0;
   all.forgive_thrashing();
+  all.uses.learn_needs_again();
 }
 
 bool Runtime::is_evicted(c10::StorageImpl* storage) {
@@ -220,6 +223,7 @@ RuntimeCounters Runtime::counters() {
   counters.restores = counts.restores;
   counters.replays = counts.replays;
   counters.replay_ns = counts.replay_ns;
+  counters.replay_cost_ns = counts.replay_cost_ns;
   counters.compared = all.restores.checked();
   counters.wrong = all.findings.wrong();
   counters.choices = all.forced.choices();

@@ -136,6 +136,7 @@ Json budget_json(const BudgetFacts& facts) {
           {"ops", facts.counts.ops},
           {"ops_ms", static_cast<double>(facts.counts.ops_ns) / kMilli},
           {"recompute_ms", static_cast<double>(facts.counts.replay_ns) / kMilli},
+          {"recompute_cost_ms", static_cast<double>(facts.counts.replay_cost_ns) / kMilli},
           {"search_ms", static_cast<double>(facts.counts.search_ns) / kMilli},
           {"offloads", facts.counts.offloads},
           {"offloaded_bytes", facts.counts.offloaded_total.value()},
@@ -143,6 +144,7 @@ Json budget_json(const BudgetFacts& facts) {
           {"offloaded_now_bytes", facts.counts.offloaded.value()},
           {"fetches", facts.counts.fetches},
           {"copy_ms", static_cast<double>(facts.counts.copy_ns) / kMilli},
+          {"copy_cost_ms", static_cast<double>(facts.counts.copy_cost_ns) / kMilli},
           {"schedule", schedule_json(facts.schedule)}};
 }
 

@@ -12,16 +12,17 @@ namespace stowage {
 
 /// Since the runtime was installed. Durations are host time.
 struct RuntimeCounters {
-  std::uint64_t ops = 0;           ///< seen, composites not counted
-  std::uint64_t recorded = 0;      ///< of these, ops with a recipe
-  std::uint64_t evictions = 0;     ///< storages
-  std::uint64_t restores = 0;      ///< storages
-  std::uint64_t replays = 0;       ///< ops run again
-  std::uint64_t ops_ns = 0;        ///< in the job's own ops
-  std::uint64_t replay_ns = 0;     ///< in ops run again
-  std::uint64_t offloads = 0;      ///< storages
-  std::uint64_t fetches = 0;       ///< storages that were offloaded and came back
-  std::uint64_t copy_ns = 0;       ///< in copies of both
+  std::uint64_t ops = 0;             ///< seen, composites not counted
+  std::uint64_t recorded = 0;        ///< of these, ops with a recipe
+  std::uint64_t evictions = 0;       ///< storages
+  std::uint64_t restores = 0;        ///< storages
+  std::uint64_t replays = 0;         ///< ops run again
+  std::uint64_t ops_ns = 0;          ///< in the job's own ops
+  std::uint64_t replay_ns = 0;       ///< in ops run again
+  std::uint64_t replay_cost_ns = 0;  ///< what these take: on CUDA as modelled
+  std::uint64_t offloads = 0;        ///< storages
+  std::uint64_t fetches = 0;         ///< storages that were offloaded and came back
+  std::uint64_t copy_ns = 0;         ///< in copies of both
   std::uint64_t copy_cost_ns = 0;  ///< what these take by the store's estimate, which each iteration repeats
   std::uint64_t search_ns = 0;     ///< choosing what to evict or to offload
   std::uint64_t rooms = 0;         ///< requests for room that freed something
@@ -47,6 +48,7 @@ struct RuntimeCounters {
     a.replays += b.replays;
     a.ops_ns += b.ops_ns;
     a.replay_ns += b.replay_ns;
+    a.replay_cost_ns += b.replay_cost_ns;
     a.offloads += b.offloads;
     a.fetches += b.fetches;
     a.copy_ns += b.copy_ns;

@@ -121,7 +121,7 @@ void OpCall::note_begin() {
 void OpCall::bring_back() {
   for (const Use& use : uses_) {
     machine_.residency.restore(*use.record);
-    machine_.note_use(*use.record);
+    machine_.uses.note(*use.record, machine_.op_number);
   }
   for (const Part& part : parts_) machine_.residency.restore(*part.record);
 }

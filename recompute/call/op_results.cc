@@ -36,7 +36,7 @@ void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::
     return;
   }
   StorageRecord& record = machine_.book.add(storage, new_value(false, index, element, storage.nbytes()));
-  record.last_use = machine_.op_number;
+  machine_.uses.note(record, machine_.op_number);
   record.exposed = is_written_unseen(*storage.unsafeGetStorageImpl()) ||
                    (!traits_.trusted && traits_.name.compare(0, 6, "c10d::") == 0);
   note_stream(record);

@@ -10,28 +10,16 @@
 namespace stowage::recompute {
 namespace {
 
-// By how much a copy of what nobody can recompute must be cheaper than recomputing something else: it comes
-// back for sure, as it is read in every iteration, while what is evicted often dies before. 4: least time on
-// the jobs of benchmarks/budget/offload.py. On CUDA being idle for a thousand ops says too much for
-// parameters: GPT-2 small at 60% spent 122 ms an iteration on copies at 4, and recomputes for 7 ms at 64.
-constexpr double kCautionOnCpu = 4;
-constexpr double kCautionOnDevice = 64;
-
 double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t last_use) {
   return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
 }
 
+// By how much a copy of what nobody can recompute must be cheaper than recomputing something else where it is
+// not known when they are used next: the copy comes back for sure, as parameters are read in every iteration,
+// while what is evicted often dies before. 4: least time on the jobs of benchmarks/budget/offload.py.
 double caution_for(const StorageRecord& record) {
-  if (record.current->recipe && !record.parameter) return 1;
-  return record.address->device().is_cpu() ? kCautionOnCpu : kCautionOnDevice;
-}
-
-// Bytes by the ops until the next use, where that is known.
-double bytes_by_idle_ops(const StorageRecord& record, const Evictor::Bounds& bounds) {
-  std::optional<std::uint64_t> idle;
-  if (record.use_times != nullptr) idle = record.use_times->until_next(bounds.moment);
-  if (!idle) return bytes_by_staleness(record.bytes, bounds.now, record.last_use);
-  return static_cast<double>(record.bytes) * static_cast<double>(*idle + 1);
+  constexpr double kCaution = 4;
+  return record.current->recipe && !record.parameter ? 1 : kCaution;
 }
 
 }  // namespace
@@ -68,8 +56,9 @@ bool lies_in(const std::vector<AddressRange>& ranges, std::uintptr_t address) {
 }
 
 // Its own op and all that would have to run before it, and each set of evicted values that starts from it
-// once. Once the sum is above `enough` it may be left incomplete.
-double Evictor::cost_ns(Value& value, double enough) {
+// once. What is there now and dies before `until` has to be made again, too: of a gradient whole layers. Once
+// the sum is above `enough` it may be left incomplete.
+double Evictor::cost_ns(Value& value, std::uint64_t until, double enough) {
   constexpr double kReplayNs = 2000;  // what running any op again costs at least
   double sum = 0;
   const auto consumers = consumers_.find(&value);
@@ -90,7 +79,8 @@ double Evictor::cost_ns(Value& value, double enough) {
     sum += static_cast<double>(at.recipe->signature->cost_ns()) + kReplayNs;
     for (const Input& input : at.recipe->inputs) {
       Value* const below = input.value.get();
-      if (below == nullptr || !below->recipe || below->stamp == stamp || materialised(*below)) continue;
+      if (below == nullptr || !below->recipe || below->stamp == stamp || will_be_there(*below, until))
+        continue;
       below->stamp = stamp;
       waiting_.push_back(below);
     }
@@ -98,17 +88,26 @@ double Evictor::cost_ns(Value& value, double enough) {
   return sum;
 }
 
+// At the op with the number `until`.
+bool Evictor::will_be_there(const Value& value, std::uint64_t until) const {
+  if (!materialised(value)) return false;
+  return value.home == nullptr || value.kept || !uses_.is_over_at(*value.home, until);
+}
+
 std::optional<Evictor::Candidate> Evictor::candidate_of(StorageRecord& record, const Bounds& bounds) const {
   if (record.bytes < bounds.smallest) return std::nullopt;
   const bool made_again = !bounds.only_offload && Residency::may_evict(record);
   const bool copied = residency_.offloader().may_offload(record);
   if ((!made_again && !copied) || !bounds.place.covers(record.address->device())) return std::nullopt;
-  const double weight = bytes_by_staleness(record.bytes, bounds.now, record.last_use);
+  const std::optional<double> idle = uses_.need_until_next(record, bounds.now);
+  const double weight = idle ? static_cast<double>(record.bytes) * *idle
+                             : bytes_by_staleness(record.bytes, bounds.now, record.last_use);
   Candidate candidate{&record, nullptr, nullptr, 0, weight, record.bytes, record.serial};
   candidate.made_again = made_again;
+  if (const auto ops = uses_.until_next(record, bounds.now)) candidate.until = bounds.now + *ops;
   if (copied)
-    candidate.copy_score = caution_for(record) * static_cast<double>(residency_.offloader().cost_ns(record)) /
-                           bytes_by_idle_ops(record, bounds);
+    candidate.copy_score = (idle ? 1 : caution_for(record)) *
+                           static_cast<double>(residency_.offloader().cost_ns(record)) / weight;
   return candidate;
 }
 
@@ -154,7 +153,8 @@ double Evictor::score(Candidate& candidate, double enough) {
   if (candidate.is_copy()) return candidate.copy_score;
   Value& value = candidate.is_spare() ? *candidate.value : *candidate.record->current;
   const double most = candidate.weight * std::min(enough, candidate.copy_score);
-  const double again = candidate.made_again ? cost_ns(value, most) / candidate.weight : kNever;
+  const double again =
+      candidate.made_again ? cost_ns(value, candidate.until, most) / candidate.weight : kNever;
   candidate.offloaded = candidate.copy_score < again;
   return std::min(again, candidate.copy_score);
 }
@@ -225,11 +225,11 @@ bool Evictor::make_contiguous_room(std::uint64_t bytes, const Bounds& bounds, co
   note_consumers();
   for (Candidate& candidate : candidates(bounds)) {
     if (!candidate.is_storage()) continue;  // where it lies is not known
-    if (!candidate.made_again) continue;    // whole segments that go back are a cheaper room for copies
-    candidate.copy_score = kNever;
+    if (!candidate.made_again) continue;
     const auto begin = reinterpret_cast<std::uintptr_t>(candidate.record->data);
     if (!lies_in(space.whole, begin)) continue;
     const double cost = score(candidate, kNever);
+    if (candidate.offloaded) continue;  // whole segments that go back are a cheaper room for copies
     owned.push_back(
         {{begin, begin + round_up(Bytes(candidate.record->bytes)).value(), cost, false}, candidate});
   }

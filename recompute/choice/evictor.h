@@ -1,11 +1,11 @@
 // Chooses what to evict, by scores.
 //
-// The score is DTR's h = cost / (bytes * staleness), over all storages that may be evicted: no sampling, so
-// that a limit is hard. The storage with the least score is evicted first. The cost is that of every op that
-// would have to run, those of dead values on the way included, and of the evicted values that start from it
+// The score is cost / (bytes * idle), over all storages that may be evicted: no sampling, so that a limit is
+// hard. The storage with the least score is evicted first. The cost is that of every op that would have to
+// run, those of dead values on the way included, and of the evicted values that start from it
 // (NeighbourSets). A gradient thus costs what the pass behind it costs. Where there is a store, a storage may
-// be offloaded instead, if that scores less: then the cost is that of the copies, and what counts in place of
-// staleness is when a storage that outlives iterations is used next (use_times.h).
+// be offloaded instead, if the copies cost less. Idle is how much room is needed until the next use, by the
+// iteration before (use_history.h); where that does not know it, the ops since the last use, as in DTR.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -20,20 +20,20 @@
 #include "recompute/choice/foreign_buffers.h"
 #include "recompute/residency/residency.h"
 #include "recompute/storage/place.h"
+#include "recompute/storage/use_history.h"
 
 namespace stowage::recompute {
 
 class Evictor {
  public:
-  Evictor(StorageBook& book, Residency& residency, ForeignBuffers& foreign)
-      : book_(book), residency_(residency), foreign_(foreign) {}
+  Evictor(StorageBook& book, Residency& residency, ForeignBuffers& foreign, const UseHistory& uses)
+      : book_(book), residency_(residency), foreign_(foreign), uses_(uses) {}
 
   /// What may be evicted or offloaded.
   struct Bounds {
     std::uint64_t smallest = 0;  ///< storages below this are not
     Place place;
-    std::uint64_t now = 0;  ///< the number of the present op
-    Moment moment;
+    std::uint64_t now = 0;      ///< the number of the present op
     bool only_offload = false;  ///< no recomputation is to be added
   };
   /// Evicts or offloads until `bytes` were freed or nothing is left; returns what was freed.
@@ -53,6 +53,7 @@ class Evictor {
     std::uint64_t serial;
     double copy_score = kNever;  ///< that of offloading and bringing back
     bool made_again = true;      ///< it may be evicted
+    std::uint64_t until = 0;     ///< number of the op that uses it next; 0: nothing is known
     bool offloaded = false;      ///< the score is that of offloading
 
     [[nodiscard]] bool is_spare() const { return value != nullptr && record == nullptr; }
@@ -69,11 +70,13 @@ class Evictor {
   double score(Candidate& candidate, double enough);
   void note_consumers();
   void note_consumer(Value& evicted, std::uint64_t stamp);
-  double cost_ns(Value& value, double enough);
+  double cost_ns(Value& value, std::uint64_t until, double enough);
+  [[nodiscard]] bool will_be_there(const Value& value, std::uint64_t until) const;
 
   StorageBook& book_;
   Residency& residency_;
   ForeignBuffers& foreign_;
+  const UseHistory& uses_;
   std::unordered_map<const Value*, std::vector<NeighbourSets::Id>>
       consumers_;  ///< by value that is there: the sets of evicted values whose replay starts from it; for
                    ///< one scan

@@ -1,7 +1,5 @@
 #include "recompute/machine/machine.h"
 
-#include <memory>
-
 #include "recompute/recipe/replay.h"
 
 namespace stowage::recompute {
@@ -31,25 +29,10 @@ void Machine::tick(std::size_t made) {
   // are never most of them for long. What is dead costs more memory while things are evicted.
   residency.bury_dead((residency.any_away() ? 2 + 2 * made : 1 + made) + book.size() / 256);
   // Counted from an iteration's first op, so that steady iterations are swept alike.
-  const std::uint64_t ops = op_number - iteration_began;
+  const std::uint64_t ops = op_number - uses.iteration_began();
   if (ops == 0 || ops % kSweepEvery != 0) return;
   book.sweep();
   if (thrash_guard.age(op_number) >= kForgiveEvery) forgive_thrashing();
-}
-
-void Machine::note_use(StorageRecord& record) {
-  record.last_use = op_number;
-  if (record.serial > serial_before) return;
-  if (record.use_times == nullptr) record.use_times = std::make_unique<UseTimes>();
-  record.use_times->note(now());
-}
-
-std::uint64_t Machine::begin_iteration() {
-  ++iterations;
-  ops_before = op_number - iteration_began;
-  iteration_began = op_number;
-  serial_before = book.last_serial();
-  return ops_before;
 }
 
 Machine& machine() {

@@ -15,6 +15,7 @@
 #include "recompute/residency/residency.h"
 #include "recompute/schedule/step_watch.h"
 #include "recompute/storage/storage_book.h"
+#include "recompute/storage/use_history.h"
 #include "recompute/threads/draw_watch.h"
 #include "recompute/verify/findings.h"
 #include "recompute/verify/forced_evictions.h"
@@ -31,17 +32,14 @@ struct Machine {
   ForeignBuffers foreign;
   SignatureBook signatures;
   DrawWatch draws;
-  Evictor evictor{book, residency, foreign};
+  UseHistory uses;
+  Evictor evictor{book, residency, foreign, uses};
   StepWatch steps{book, residency};
   Findings findings;
   ForcedEvictions forced{book, residency, findings};
   RestoreCheck restores{findings};
   RuntimeCounters counters;  ///< what Residency does not count
   std::uint64_t op_number = 0;
-  std::uint64_t iteration_began = 0;  ///< number of its first op
-  std::uint64_t iterations = 0;       ///< that ended
-  std::uint64_t ops_before = 0;       ///< of the iteration before
-  std::uint64_t serial_before = 0;    ///< of the newest storage that is older than the iteration
   ThrashGuard thrash_guard;
   int running_ops = 0;                   ///< of all threads: calls whose ops run
   bool joins_expected = false;           ///< no thread can run ops without having joined
@@ -56,11 +54,6 @@ struct Machine {
   [[nodiscard]] bool thrashes() const;
   /// What was recomputed before does not count any more: a new limit deserves a judgement of its own.
   void forgive_thrashing() { thrash_guard.begin(op_number, residency.counts().replay_cost_ns); }
-  [[nodiscard]] Moment now() const { return {iterations, op_number - iteration_began, ops_before}; }
-  /// The op that runs uses it.
-  void note_use(StorageRecord& record);
-  /// The next op is an iteration's first. Returns how many ops the one before had.
-  std::uint64_t begin_iteration();
   /// After each op of the job's own, which made this many storages: forgets some dead storages, regularly
   /// sweeps, and judges thrashing anew.
   void tick(std::size_t made);

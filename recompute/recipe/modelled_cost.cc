@@ -11,6 +11,7 @@ namespace {
 
 constexpr double kBytesPerNs = 1'000;         // 1 TB/s
 constexpr double kFlopsPerNs = 20'000;        // 20 TFLOP/s
+constexpr double kHalfFlopsPerNs = 200'000;   // in 16 bits or fewer, on tensor cores
 constexpr double kBackwardOfAttention = 2.5;  // five products where the forward pass has two
 
 double elements_of(const Geometry& tensor) {
@@ -80,13 +81,21 @@ double flops_of(const Signature& signature, std::uint64_t made_bytes) {
   return (backward ? kBackwardOfAttention : 1) * attention_flops(tensors[query], tensors[query + 1]);
 }
 
+// Of what it multiplies.
+double flops_per_ns(const Signature& signature) {
+  const auto read = std::find_if(signature.tensors.begin(), signature.tensors.end(),
+                                 [](const Geometry& tensor) { return tensor.role == Role::kRead; });
+  const bool half = read != signature.tensors.end() && read->dtype.itemsize() <= 2;
+  return half ? kHalfFlopsPerNs : kFlopsPerNs;
+}
+
 }  // namespace
 
 std::uint64_t modelled_cost_ns(const Signature& signature, std::uint64_t made_bytes) {
   auto bytes = static_cast<double>(made_bytes);
   for (const Geometry& tensor : signature.tensors) bytes += bytes_of(tensor);
-  return kLaunchNs +
-         static_cast<std::uint64_t>(bytes / kBytesPerNs + flops_of(signature, made_bytes) / kFlopsPerNs);
+  return kLaunchNs + static_cast<std::uint64_t>(bytes / kBytesPerNs +
+                                                flops_of(signature, made_bytes) / flops_per_ns(signature));
 }
 
 }  // namespace stowage::recompute

@@ -207,3 +207,23 @@ def test_a_recomputation_needs_no_room_for_all_that_it_makes_on_its_way():
     assert torch.equal(again, expected)
     assert counted["replays"] > 3 * depth  # some were made twice
     assert counted["replays"] < 3 * depth * depth / 4
+
+
+def test_of_two_values_the_one_that_is_used_later_goes():
+    """By the iteration before; in the first one that which was not used for longer."""
+    leaf = torch.randn(1 << 16)
+    gone = []
+    with probe.installed(smallest=1 << 18), probe.limited(0):
+        for _ in range(4):
+            early, late = leaf.sin(), leaf.sin()
+            probe.library.probe_budget(probe.library.probe_held() + (1 << 17))
+            rows = [torch.ones(1 << 15) for _ in range(2)]  # too small to be evicted themselves
+            gone.append([probe.is_evicted(one) for one in (early, late)])
+            probe.library.probe_budget(0)
+            early.sum()
+            for _ in range(64):
+                rows[0].sum()
+            late.sum()
+            del early, late, rows
+            probe.library.probe_end_iteration()
+    assert gone[0] == [True, False] and gone[2:] == [[False, True]] * 2

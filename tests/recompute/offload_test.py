@@ -262,6 +262,30 @@ def test_history_does_not_grow_while_state_is_offloaded(tmp_path):
         assert not evict(state)
 
 
+def _made_by_many_products(leaf: torch.Tensor) -> torch.Tensor:
+    """1/4 MiB that take 200 products of matrices to make again."""
+    x = leaf
+    for _ in range(200):
+        x = (x @ x).tanh()
+    return x
+
+
+def test_contiguous_room_is_not_made_of_what_is_cheaper_to_copy(tmp_path):
+    """Such room is worth the history of a cheap value, not a whole pass: whole segments that go back are room, too."""
+    with probe.spilling(tmp_path), probe.installed():
+        leaf = data(256, 256)
+        dear = _made_by_many_products(leaf)
+        assert not probe.make_contiguous_room(dear) and not is_evicted(dear)
+        for _ in range(8):
+            cheap = leaf + 1  # its cost is the least of its first calls
+        assert probe.make_contiguous_room(cheap) and is_evicted(cheap)
+    with probe.installed():
+        dear = _made_by_many_products(leaf)
+        before = dear.clone()
+        assert probe.make_contiguous_room(dear) and is_evicted(dear), "nothing else would help"
+        assert torch.equal(dear, before)
+
+
 # ---- at random
 
 @pytest.mark.parametrize("name", list(jobs.JOBS))

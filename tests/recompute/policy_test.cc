@@ -8,7 +8,6 @@
 #include "recompute/choice/contiguous_room.h"
 #include "recompute/machine/thrash_guard.h"
 #include "recompute/residency/neighbours.h"
-#include "recompute/storage/use_times.h"
 
 namespace stowage::recompute {
 namespace {
@@ -41,27 +40,6 @@ TEST(ThrashGuard, ComparesWithTheJobsOwnOpsSinceItBegan) {
   EXPECT_EQ(guard.age(110), 10u);
   EXPECT_FALSE(guard.holds(7 * kSecond + ThrashGuard::kFloorNs, 3));
   EXPECT_TRUE(guard.holds(7 * kSecond + ThrashGuard::kFloorNs + 1, 3));
-}
-
-TEST(UseTimes, TheNextUseIsWhereItWasInTheIterationBefore) {
-  UseTimes times;
-  EXPECT_EQ(times.until_next({0, 5, 0}), std::nullopt);
-  for (const std::uint64_t op : {10, 40, 40, 90}) times.note({0, op, 0});
-  EXPECT_EQ(times.until_next({0, 50, 0}), std::nullopt) << "its first iteration is not over";
-  EXPECT_EQ(times.until_next({1, 0, 100}), 10u);
-  EXPECT_EQ(times.until_next({1, 10, 100}), 30u);
-  times.note({1, 12, 100});  // the ops shift a little
-  EXPECT_EQ(times.until_next({1, 12, 100}), 28u);
-  EXPECT_EQ(times.until_next({1, 95, 100}), 15u);
-  EXPECT_EQ(times.until_next({1, 120, 100}), 10u) << "this iteration is longer than the one before";
-  EXPECT_EQ(times.until_next({2, 0, 120}), 12u);
-}
-
-TEST(UseTimes, OfVeryManyUsesTheFirstCount) {
-  UseTimes times;
-  for (std::uint64_t op = 0; op < 1000; ++op) times.note({0, op, 0});
-  EXPECT_EQ(times.until_next({1, 100, 1000}), 1u);
-  EXPECT_EQ(times.until_next({1, 900, 1000}), 100u);
 }
 
 TEST(CheapestRoom, AgreesWithEnumeration) {

@@ -146,6 +146,14 @@ PROBE void probe_note_limit(unsigned long long limit) { Runtime::note_limit(Byte
 PROBE int probe_offload(void* storage) {
   return Runtime::offload(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
 }
+/// As an allocator asks that could serve a request from where the storage lies, and from nowhere else. 1: it
+/// is free.
+PROBE int probe_contiguous_room(void* storage) {
+  const auto* const impl = static_cast<c10::StorageImpl*>(storage);
+  const auto begin = reinterpret_cast<std::uintptr_t>(impl->data());
+  return Runtime::make_contiguous_room(Bytes(impl->nbytes()), 0, {{{begin, begin + impl->nbytes()}}, {}}) ? 1
+                                                                                                          : 0;
+}
 PROBE void probe_uninstall() { Runtime::uninstall(); }
 PROBE const char* probe_text() { return text.c_str(); }
 PROBE void probe_end_iteration() { Runtime::end_iteration(); }

@@ -13,7 +13,7 @@ library = ctypes.CDLL(os.environ["STOWAGE_RECOMPUTE_PROBE"])
 library.probe_text.restype = library.probe_told.restype = ctypes.c_char_p
 library.probe_spill.argtypes = [ctypes.c_char_p]
 library.probe_note_limit.argtypes = [ctypes.c_ulonglong]
-for _name in (*_guards.OF_STORAGES, "evict", "offload", "is_evicted"):
+for _name in (*_guards.OF_STORAGES, "evict", "offload", "is_evicted", "contiguous_room"):
     getattr(library, f"probe_{_name}").argtypes = [ctypes.c_void_p]
 _runtime = types.SimpleNamespace(**{name: getattr(library, f"probe_{name}")
                                     for name in _guards.OF_STORAGES + _guards.OF_THREADS})
@@ -46,6 +46,11 @@ def evict(tensor: torch.Tensor) -> bool:
 
 def offload(tensor: torch.Tensor) -> bool:
     return bool(library.probe_offload(storage(tensor)))
+
+
+def make_contiguous_room(tensor: torch.Tensor) -> bool:
+    """As an allocator asks that could serve a request from where the tensor lies."""
+    return bool(library.probe_contiguous_room(storage(tensor)))
 
 
 @contextlib.contextmanager
