@@ -1,10 +1,8 @@
 #include "planner/schedule/model/play.h"
 
 namespace stowage::planner::schedule {
-namespace {
 
-// What the runtime does before an op runs, after the schedule's actions.
-void bring_back_inputs(const OpGraph& graph, Model& model, std::uint32_t op) {
+void run_op(const OpGraph& graph, Model& model, std::uint32_t op) {
   model.lock(op);
   for (const OpGraph::Use& use : graph.inputs(op)) model.restore(graph.values[use.value].buffer);
   for (const OpGraph::Use& use : graph.inputs(op)) {
@@ -15,9 +13,8 @@ void bring_back_inputs(const OpGraph& graph, Model& model, std::uint32_t op) {
   for (const OpGraph::Use& use : graph.inputs(op)) {
     if (OpGraph::writes(use.role)) model.close(use.value);
   }
+  model.run(op);
 }
-
-}  // namespace
 
 Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<Span>* spans) {
   Model model(graph, spans);
@@ -44,8 +41,7 @@ Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<S
             ++outcome.refused;
           }
         }
-        bring_back_inputs(graph, model, event.index);
-        model.run(event.index);
+        run_op(graph, model, event.index);
         break;
     }
   }

@@ -25,6 +25,10 @@ struct Outcome {
   std::uint64_t work = 0;     ///< values looked at
 };
 
+/// What the runtime does for an op that the model came to, after the schedule's actions: what it reads, and
+/// what starts from what it writes, comes back, and it runs.
+void run_op(const OpGraph& graph, Model& model, std::uint32_t op);
+
 /// Requires: steps are in order of op. `spans`: where to note what is held when; may be null.
 [[nodiscard]] Outcome play(const OpGraph& graph, const std::vector<Step>& steps,
                            std::vector<Span>* spans = nullptr);

@@ -6,6 +6,7 @@
 
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
+#include "planner/schedule/search/repair.h"
 #include "planner/schedule/search/segments.h"
 #include "planner/schedule/search/sweep.h"
 
@@ -53,10 +54,7 @@ Weights weights_at(int round, std::uint64_t seed) {
   return weights;
 }
 
-std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
-                                 const Weights& weights, std::uint64_t& work,
-                                 const std::vector<Step>& first = {}) {
-  Sweep swept = sweep(graph, budget, smallest, weights, first);
+std::optional<Found> played(const OpGraph& graph, std::uint64_t budget, Sweep swept, std::uint64_t& work) {
   work += 2 * size_of(graph) + swept.work;
   if (swept.missing) return std::nullopt;
   Found found{std::move(swept.steps), {}};
@@ -64,6 +62,22 @@ std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std
   work += kLookWork * found.outcome.work;
   if (found.outcome.peak > budget || found.outcome.refused > 0) return std::nullopt;
   return found;
+}
+
+std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
+                                 const Weights& weights, std::uint64_t& work,
+                                 const std::vector<Step>& first = {}) {
+  return played(graph, budget, sweep(graph, budget, smallest, weights, first), work);
+}
+
+std::optional<Found> try_repairs(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
+                                 std::uint64_t& work) {
+  for (const Weights& weights : kWeights) {
+    if (work >= limits.work_limit || limits.stop.stop_requested()) break;
+    auto found = played(graph, budget, sweep_with_repairs(graph, budget, limits.smallest, weights), work);
+    if (found) return found;
+  }
+  return std::nullopt;
 }
 
 std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
@@ -131,6 +145,7 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
   // Whatever the work limit: a schedule of any cost is better than none.
   if (!best && !tried_segments && !limits.stop.stop_requested())
     best = try_segments(graph, budget, limits.smallest, work);
+  if (!best) best = try_repairs(graph, budget, limits, work);
   if (best) trim(graph, budget, limits, work, *best);
   return best;
 }

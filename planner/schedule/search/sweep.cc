@@ -1,6 +1,7 @@
 #include "planner/schedule/search/sweep.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/schedule/search/scores.h"
 
@@ -21,7 +22,8 @@ class Sweeper {
         protected_(graph.buffers.size(), 0),
         listed_(graph.buffers.size(), false),
         early_(graph.ops.size()),
-        in_turn_(graph.ops.size()) {}
+        in_turn_(graph.ops.size()),
+        held_until_(graph.ops.size()) {}
 
   Sweep run() {
     for (const OpGraph::Event& event : graph_.events) {
@@ -29,6 +31,7 @@ class Sweeper {
     }
     Sweep result;
     result.missing = missing_;
+    result.failed = failed_;
     result.work = scores_.work() + kLookWork * model_.work();
     for (std::uint32_t op = 0; op < graph_.ops.size(); ++op) {
       for (const std::uint32_t buffer : early_[op]) result.steps.push_back({op, ActionKind::kEvict, buffer});
@@ -70,9 +73,9 @@ class Sweeper {
     model_.come_to(op);
     restored_.clear();
     for (; next_first_ < first_.size() && first_[next_first_].op == op; ++next_first_) {
-      const std::uint32_t buffer = first_[next_first_].buffer;
-      if (model_.evict(buffer)) early_[op].push_back(buffer);
+      if (!act(first_[next_first_])) return false;
     }
+    for (const std::uint32_t buffer : std::exchange(held_until_[op], {})) --protected_[buffer];
     model_.lock(op);
     for (const OpGraph::Use& use : graph_.inputs(op)) {
       const std::uint32_t buffer = graph_.values[use.value].buffer;
@@ -96,6 +99,40 @@ class Sweeper {
     return true;
   }
 
+  bool act(const Step& step) {
+    if (step.kind == ActionKind::kEvict) {
+      if (model_.evict(step.buffer)) early_[step.op].push_back(step.buffer);
+      return true;
+    }
+    if (!model_.is_evicted(step.buffer)) return true;
+    protect_others(step, 1);
+    const bool fits = bring_back(step.buffer);
+    protect_others(step, -1);
+    if (!fits) return false;
+    in_turn_[step.op].push_back({step.op, ActionKind::kRematerialize, step.buffer});
+    restored_.clear();
+    const std::vector<std::uint32_t>& uses = graph_.touched[step.buffer];
+    const auto next = std::lower_bound(uses.begin(), uses.end(), step.op);
+    if (next == uses.end()) return true;
+    ++protected_[step.buffer];
+    held_until_[*next].push_back(step.buffer);
+    return true;
+  }
+
+  // What the op uses besides stays, but not what can be made from the buffer at once.
+  void protect_others(const Step& step, int by) {
+    for (const OpGraph::Use& use : graph_.inputs(step.op)) {
+      const OpGraph::ValueNode& value = graph_.values[use.value];
+      if (value.buffer == step.buffer) continue;
+      const auto starts_there = [&](const OpGraph::Use& from) {
+        return graph_.values[from.value].buffer == step.buffer;
+      };
+      const bool made_from_it =
+          value.maker != kNone && std::ranges::any_of(graph_.inputs(value.maker), starts_there);
+      if (!made_from_it) protected_[value.buffer] += by;
+    }
+  }
+
   bool fail(std::uint64_t need) {
     missing_ = need - budget_;
     return false;
@@ -109,6 +146,7 @@ class Sweeper {
   }
 
   bool bring_back_with(std::uint32_t buffer, std::vector<std::uint32_t>& parts) {
+    parts_brought_ = 0;
     while (model_.is_evicted(buffer)) {
       const Model::Replay replay = model_.plan(buffer);
       const std::uint64_t peak = model_.peak_of(replay);
@@ -119,7 +157,10 @@ class Sweeper {
       protect(replay, 1);
       const bool evicted = evict_one();
       protect(replay, -1);
-      if (!evicted && !bring_back_a_part(buffer, replay, parts)) return fail(peak);
+      if (!evicted && !bring_back_a_part(buffer, replay, parts)) {
+        failed_ = Step{op_, ActionKind::kRematerialize, buffer};
+        return fail(peak);
+      }
     }
     return true;
   }
@@ -134,9 +175,10 @@ class Sweeper {
         const Model::Replay shorter = model_.plan(part);
         if (shorter.steps.size() >= replay.steps.size() || model_.peak_of(shorter) > budget_) continue;
         bring_back_now(part, shorter);
+        // What comes before it is needed no more, or is an input of what is left.
+        for (const std::uint32_t earlier : std::exchange(parts, {part})) --protected_[earlier];
         ++protected_[part];
-        parts.push_back(part);
-        return true;
+        return ++parts_brought_ <= kMostParts;
       }
     }
     return false;
@@ -204,8 +246,12 @@ class Sweeper {
   std::vector<std::uint32_t> restored_;    ///< at this op, and not yet among its actions
   std::vector<std::vector<std::uint32_t>> early_;         ///< by op: evicted before all else
   std::vector<std::vector<Step>> in_turn_;                ///< by op
+  std::vector<std::vector<std::uint32_t>> held_until_;    ///< by op: restored early for it
   std::vector<std::pair<double, std::uint32_t>> ranked_;  ///< score and buffer
   std::optional<std::uint64_t> missing_;
+  std::optional<Step> failed_;
+  static constexpr int kMostParts = 256;  // of one restore: two might bring each other back without end
+  int parts_brought_ = 0;
 };
 
 }  // namespace

@@ -19,10 +19,13 @@ struct Sweep {
   std::vector<Step> steps;  ///< in order of op
   /// Where it did not fit: how many bytes more would have done at that point. Empty: it fits.
   std::optional<std::uint64_t> missing;
+  /// The restore that did not fit there, if it was one.
+  std::optional<Step> failed;
   std::uint64_t work = 0;  ///< values looked at for scores, in steps of about 1 ns
 };
 
-/// `first`: evictions that are done in any case where they can be, in order of op.
+/// `first`: actions that are done in any case where they can be, in order of op. What they restore stays
+/// until an op uses it.
 [[nodiscard]] Sweep sweep(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
                           const Weights& weights, const std::vector<Step>& first = {});
 

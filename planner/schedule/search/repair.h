@@ -1,0 +1,19 @@
+// Sweeps for budgets so tight that a restore does not fit where it is needed: it is done earlier, where less
+// is held, and the sweep is tried again.
+//
+// Thread safety: pure. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/schedule/search/sweep.h"
+
+namespace stowage::planner::schedule {
+
+/// As sweep(), with restores before their time; `missing` if that does not do, either. Its `work` is that of
+/// all sweeps.
+[[nodiscard]] Sweep sweep_with_repairs(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
+                                       const Weights& weights);
+
+}  // namespace stowage::planner::schedule
