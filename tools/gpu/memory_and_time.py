@@ -25,7 +25,9 @@ MIB = 1 << 20
 TITLE = "Memory and time, in turn"
 HEAD = ("model", "allocator", "peak live, MiB", "reserved, MiB", "reserved / peak live", "given back by the process, MiB",
         "ms per iteration", "time / native")
-SWITCH_HEAD = ("model", "allocator", "longest hold-up, ms", "at iteration")
+FIRST = 8  # iterations that are shown one by one: those that are recorded, and the switch
+SWITCH_HEAD = ("model", "allocator", "longest hold-up, ms", "at iteration", f"ms of iterations 1 to {FIRST}",
+               "plan in use from")
 CALLS_HEAD = ("model", "allocator", "witness", f"calls in {STEADY} steady iterations", "control")
 
 
@@ -61,8 +63,10 @@ def switch(run: Run, result: Result, model: str, ours: dict, native: dict) -> No
     goal = {"at_most": MOST_SWITCH_MS} if run.judged else None
     result.figure(f"{model}: hold-up of the job by the switch to its plan", held, "ms",
                   ("longest hold-up of the native job from the same iteration on", plain), goal=goal)
-    result.row("The switch to the plan", SWITCH_HEAD, model, OURS, f"{held:.1f}", number)
-    result.row("The switch to the plan", SWITCH_HEAD, model, NATIVE, f"{plain:.1f}", plain_number)
+    rows = ((OURS, held, number, ours["ns"], at + 1), (NATIVE, plain, plain_number, native["ns"], "–"))
+    for label, longest, where, ns, since in rows:
+        first = ", ".join(f"{one / 1e6:.0f}" for one in ns[:FIRST])
+        result.row("The switch to the plan", SWITCH_HEAD, model, label, f"{longest:.1f}", where, first, since)
 
 
 def calls(run: Run, result: Result, model: str, group: turns.Group) -> None:
