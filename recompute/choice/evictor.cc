@@ -99,12 +99,12 @@ std::optional<Evictor::Candidate> Evictor::candidate_of(StorageRecord& record, c
   const bool made_again = !bounds.only_offload && Residency::may_evict(record);
   const bool copied = residency_.offloader().may_offload(record);
   if ((!made_again && !copied) || !bounds.place.covers(record.address->device())) return std::nullopt;
-  const std::optional<double> idle = uses_.need_until_next(record, bounds.now);
-  const double weight = idle ? static_cast<double>(record.bytes) * *idle
+  const std::optional<std::uint64_t> idle = uses_.until_next(record, bounds.now);
+  const double weight = idle ? static_cast<double>(record.bytes) * uses_.need_within(*idle, bounds.now)
                              : bytes_by_staleness(record.bytes, bounds.now, record.last_use);
   Candidate candidate{&record, nullptr, nullptr, 0, weight, record.bytes, record.serial};
   candidate.made_again = made_again;
-  if (const auto ops = uses_.until_next(record, bounds.now)) candidate.until = bounds.now + *ops;
+  if (idle) candidate.until = bounds.now + *idle;
   if (copied)
     candidate.copy_score = (idle ? 1 : caution_for(record)) *
                            static_cast<double>(residency_.offloader().cost_ns(record)) / weight;
@@ -152,7 +152,8 @@ double Evictor::score(Candidate& candidate, double enough) {
   if (candidate.foreign != nullptr) return candidate.score;
   if (candidate.is_copy()) return candidate.copy_score;
   Value& value = candidate.is_spare() ? *candidate.value : *candidate.record->current;
-  const double most = candidate.weight * std::min(enough, candidate.copy_score);
+  constexpr double kAbove = 1 + 1e-9;  // a sum cut short is above both, also after rounding
+  const double most = kAbove * candidate.weight * std::min(enough, candidate.copy_score);
   const double again =
       candidate.made_again ? cost_ns(value, candidate.until, most) / candidate.weight : kNever;
   candidate.offloaded = candidate.copy_score < again;

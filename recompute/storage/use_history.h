@@ -33,19 +33,15 @@ class UseHistory {
   void note_room(std::uint64_t op_number, std::uint64_t bytes) { needs_.note(op_number - began_, bytes); }
   /// The limit is another one.
   void learn_needs_again() { needs_.learn_again(); }
-  /// How much room is needed until its next use, in ops (RoomNeeds), if that comes as in the iteration
-  /// before; nullopt: nothing is known of that.
-  [[nodiscard]] std::optional<double> need_until_next(const StorageRecord& record,
-                                                      std::uint64_t op_number) const {
-    const auto idle = until_next(record, op_number);
-    if (!idle) return std::nullopt;
+  /// How much room is needed within that many ops, in ops (RoomNeeds).
+  [[nodiscard]] double need_within(std::uint64_t ops, std::uint64_t op_number) const {
     const std::uint64_t now = op_number - began_;
     const std::uint64_t end = std::max(ops_before_, now);  // of this iteration
-    const std::uint64_t next = now + *idle;
+    const std::uint64_t next = now + ops;
     if (next <= end) return needs_.between(now, next);
     return needs_.between(now, end) + needs_.between(0, next - end);
   }
-  /// Ops until its next use, likewise.
+  /// Ops until its next use, if that comes as in the iteration before; nullopt: nothing is known of that.
   [[nodiscard]] std::optional<std::uint64_t> until_next(const StorageRecord& record,
                                                         std::uint64_t op_number) const {
     const Moment now = moment(op_number);

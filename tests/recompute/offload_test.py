@@ -286,6 +286,24 @@ def test_contiguous_room_is_not_made_of_what_is_cheaper_to_copy(tmp_path):
         assert torch.equal(dear, before)
 
 
+@pytest.mark.parametrize("rows", [64, 96, 100, 112, 150, 200])
+def test_equal_values_that_are_cheaper_to_copy_are_not_made_again(rows, tmp_path):
+    """Gradients are as large, as dear and as long idle as each other: costs are summed up only until they exceed the next
+    candidate's score, and a sum that is cut short is not the cost."""
+    leaves = [data(rows, rows) for _ in range(12)]
+    with probe.spilling(tmp_path), probe.installed(smallest=4 * rows * rows), probe.limited(0):
+        for _ in range(4):
+            made = [_made_by_many_products(leaf) for leaf in leaves]
+            probe.library.probe_budget(probe.library.probe_held() - 4 * (4 * rows * rows))
+            more = torch.ones(16)
+            probe.library.probe_budget(0)
+            torch.stack(made).sum()
+            del made, more
+            probe.library.probe_end_iteration()
+        counted = probe.counters()
+    assert counted["offloads"] > 0 and counted["replays"] == 0
+
+
 # ---- at random
 
 @pytest.mark.parametrize("name", list(jobs.JOBS))

@@ -1,6 +1,7 @@
 #include "planner/schedule/search/repair.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace stowage::planner::schedule {
 namespace {
