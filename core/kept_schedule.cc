@@ -23,13 +23,16 @@ Status KeptSchedule::validate() const {
   if (shape_hashes.empty()) return invalid("is for no ops");
   if (marks == 0 || marks > kMostKeptMarks) return invalid("has a number of marks that cannot be");
   const auto is_wrong = [this](const Action& one) {
-    return one.op >= shape_hashes.size() ||
-           (one.kind != ActionKind::kEvict && one.kind != ActionKind::kRematerialize);
+    return one.op >= shape_hashes.size() || one.kind > ActionKind::kRestore ||
+           (one.entry >= kLastingEntries && one.entry - kLastingEntries >= lasting.size());
   };
   if (std::any_of(actions.begin(), actions.end(), is_wrong)) return invalid("has an action that cannot be");
   if (!std::is_sorted(actions.begin(), actions.end(),
                       [](const Action& a, const Action& b) { return a.op < b.op; }))
     return invalid("is not in order of its ops");
+  if (std::any_of(lasting.begin(), lasting.end(),
+                  [this](const UseAt& use) { return use.op >= shape_hashes.size(); }))
+    return invalid("knows a buffer by an op that does not come");
   if (!made_before.empty() && made_before.size() != shape_hashes.size())
     return invalid("does not say for each op what was made before it");
   if (!std::is_sorted(made_before.begin(), made_before.end()))

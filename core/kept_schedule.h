@@ -28,9 +28,10 @@ struct KeptSchedule {
   std::vector<std::uint64_t> shape_hashes;  ///< as in Schedule
   std::vector<std::uint32_t> made_before;   ///< as in Schedule
   std::vector<Action> actions;              ///< as in Schedule
+  std::vector<UseAt> lasting;               ///< as in Schedule
 
-  /// Checks that there are ops, that all actions evict or rematerialize before one of them, in order, what
-  /// there is before each op, and the number of marks. Error: kInvalidPlan.
+  /// Checks that there are ops, that all actions are before one of them, in order, and of a lasting buffer
+  /// that is known, what there is before each op, and the number of marks. Error: kInvalidPlan.
   [[nodiscard]] Status validate() const;
   friend bool operator==(const KeptSchedule&, const KeptSchedule&) = default;
 };

@@ -32,6 +32,8 @@ Status check_roles(const StepLog& log, std::size_t index) {
 Status StepLog::validate() const {
   if (Status status = trace.validate(); !status) return status;
   if (stays.size() != trace.buffers.size()) return invalid("not every buffer has its reason to stay");
+  if (!copy_ns.empty() && copy_ns.size() != trace.buffers.size())
+    return invalid("not every buffer says what copying it takes");
   if (pinned_from.size() != trace.buffers.size()) return invalid("not every buffer says when it is pinned");
   if (roles.size() != trace.values.size()) return invalid("not every value has its role");
   if (shape_hashes.size() != trace.ops.size() || replay_extra.size() != trace.ops.size())
@@ -45,6 +47,21 @@ Status StepLog::validate() const {
       return invalid("a made buffer is not in the trace");
   }
   return {};
+}
+
+std::vector<LastingBuffer> lasting_buffers(const StepLog& log) {
+  std::vector<LastingBuffer> found;
+  std::vector<bool> known(log.trace.buffers.size(), false);
+  for (std::uint32_t op = 0; op < log.trace.ops.size(); ++op) {
+    for (std::uint32_t input = 0; input < log.trace.ops[op].input_count; ++input) {
+      const BufferId id = log.trace.values[std::size_t{log.trace.ops[op].first_value} + input].buffer;
+      const Buffer& buffer = log.trace.buffers[id.value()];
+      if (!buffer.preexisting || buffer.death != kNever || known[id.value()]) continue;
+      known[id.value()] = true;
+      found.push_back({id, {op, input}});
+    }
+  }
+  return found;
 }
 
 std::vector<std::uint32_t> made_before_ops(const StepLog& log) {

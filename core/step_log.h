@@ -43,6 +43,8 @@ struct StepLog {
   std::vector<ValueRole> roles;             ///< by Trace::values
   std::vector<std::uint64_t> shape_hashes;  ///< by op: of its name and its tensors' types and sizes
   std::vector<Bytes> replay_extra;      ///< by op: bytes that running it again takes besides its workspace
+  /// By buffer: what a copy to its store takes, or one back; 0: it is never offloaded. Empty: none is.
+  std::vector<std::uint64_t> copy_ns;
   std::vector<BufferId> made;           ///< the buffers that ops made, in order: a schedule's numbering
   std::vector<std::uint64_t> replayed;  ///< shape hashes of the ops that ran again meanwhile
 
@@ -65,10 +67,29 @@ void even_out_host_times(StepLog& log);
 /// By op: how many of StepLog::made there are when it begins.
 [[nodiscard]] std::vector<std::uint32_t> made_before_ops(const StepLog& log);
 
+/// Where an op uses a buffer: the op, and which of its inputs the buffer is.
+struct UseAt {
+  std::uint32_t op = 0;
+  std::uint32_t input = 0;
+  friend bool operator==(const UseAt&, const UseAt&) = default;
+};
+
+/// A buffer that there is before the iteration and behind it: a parameter, optimizer state.
+struct LastingBuffer {
+  BufferId buffer;
+  UseAt first_use;
+};
+/// Those that ops use, in order of first use.
+[[nodiscard]] std::vector<LastingBuffer> lasting_buffers(const StepLog& log);
+
 enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
 
+/// Entries from here on are of Schedule::lasting.
+inline constexpr std::uint32_t kLastingEntries = std::uint32_t{1} << 31u;
+
 /// One step of a schedule: what happens to a buffer just before the iteration's op number `op`. `entry` is an
-/// index of StepLog::made.
+/// index of StepLog::made, or of Schedule::lasting, plus kLastingEntries. kOffload of what is offloaded does
+/// nothing.
 struct Action {
   ActionKind kind = ActionKind::kEvict;
   std::uint32_t op = 0;
@@ -76,8 +97,9 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
-/// What is evicted and restored in each iteration of one kind. Anything else that an op finds evicted is
-/// restored on demand.
+/// What is evicted, offloaded and restored in each iteration of one kind. Anything else that an op finds away
+/// is restored on demand. A lasting buffer that is away when the iteration ends is away when it begins, too,
+/// and is offloaded before op 0 if it is not; all others are in memory by then.
 struct Schedule {
   std::vector<std::uint64_t> shape_hashes;  ///< of the ops it is for; an iteration that differs leaves it
   /// By op: entries that there are when it begins; empty if that is not known. With it a few ops that differ
@@ -85,10 +107,13 @@ struct Schedule {
   std::vector<std::uint32_t> made_before;
   /// In order of op; those of one op are done in this order.
   std::vector<Action> actions;
+  std::vector<UseAt> lasting;   ///< by entry from kLastingEntries on: its first use tells a lasting buffer
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
-  /// No schedule within the budget that it was made for takes less; a lower bound.
-  std::uint64_t replay_bound_ns = 0;
+  std::uint64_t copies = 0;     ///< to stores and back, in each iteration
+  std::uint64_t copy_ns = 0;    ///< what these take, by the log's estimates
+  /// No schedule within the budget that it was made for takes less for both; a lower bound.
+  std::uint64_t bound_ns = 0;
   Bytes peak{0};          ///< most bytes held at a time
   Bytes height{0};        ///< the peak once all buffers have fixed offsets
   bool received = false;  ///< another process made it, by what ops take there

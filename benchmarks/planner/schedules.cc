@@ -36,7 +36,7 @@ void schedule_a_transformer(benchmark::State& state) {
   state.counters["ops"] = static_cast<double>(log.trace.ops.size());
   state.counters["replays"] = static_cast<double>(made.replays);
   state.counters["above_bound"] =
-      static_cast<double>(made.replay_ns) / static_cast<double>(made.replay_bound_ns) - 1;
+      static_cast<double>(made.replay_ns) / static_cast<double>(made.bound_ns) - 1;
   state.counters["rss"] =
       benchmark::Counter(rss_bytes(), benchmark::Counter::kDefaults, benchmark::Counter::OneK::kIs1024);
 }

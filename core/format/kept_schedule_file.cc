@@ -18,7 +18,7 @@ std::uint64_t content_bound(const KeptSchedule& kept) {
   constexpr std::uint64_t kTables = 4096;
   return kTables + format::context_content_bound(kept.context) + kept.job.size() +
          kept.shape_hashes.size() * sizeof(std::uint64_t) + kept.made_before.size() * sizeof(std::uint32_t) +
-         kept.actions.size() * sizeof(Action);
+         kept.actions.size() * sizeof(Action) + kept.lasting.size() * sizeof(UseAt);
 }
 
 void write_kept_schedule(Builder& builder, const KeptSchedule& kept) {
@@ -29,8 +29,12 @@ void write_kept_schedule(Builder& builder, const KeptSchedule& kept) {
       format::write_column<std::uint8_t>(builder, encode_actions(kept.actions),
                                          [](std::byte one) { return std::to_integer<std::uint8_t>(one); });
   const auto made_before = builder.CreateVector(kept.made_before);
-  const auto content =
-      format::CreateKeptScheduleContent(builder, context, job, kept.marks, shapes, actions, made_before);
+  const auto ops =
+      format::write_column<std::uint32_t>(builder, kept.lasting, [](const UseAt& use) { return use.op; });
+  const auto inputs =
+      format::write_column<std::uint32_t>(builder, kept.lasting, [](const UseAt& use) { return use.input; });
+  const auto content = format::CreateKeptScheduleContent(builder, context, job, kept.marks, shapes, actions,
+                                                         made_before, ops, inputs);
   format::FinishKeptScheduleContentBuffer(builder, content);
 }
 
@@ -53,6 +57,11 @@ KeptSchedule read_kept_schedule(const format::KeptScheduleContent& content, form
   std::optional<std::vector<Action>> actions = decode_actions(encoded);
   reader.require(actions.has_value());
   if (actions) kept.actions = std::move(*actions);
+  const std::size_t lasting = format::row_count(content.lasting_ops());
+  const auto lasting_ops = reader.take(content.lasting_ops(), lasting);
+  const auto lasting_inputs = reader.take(content.lasting_inputs(), lasting);
+  for (std::size_t i = 0; i < lasting && !reader.damaged(); ++i)
+    kept.lasting.push_back({lasting_ops[i], lasting_inputs[i]});
   return kept;
 }
 

@@ -1,7 +1,7 @@
 #include "planner/schedule/received_schedule.h"
 
-#include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 
 #include "planner/guarded_planning.h"
@@ -14,40 +14,34 @@
 namespace stowage::planner::schedule {
 namespace {
 
-bool is_sound(const StepLog& log, const Action& action) {
-  return action.op < log.trace.ops.size() && action.entry < log.made.size() &&
-         (action.kind == ActionKind::kEvict || action.kind == ActionKind::kRematerialize);
-}
-
-/// Requires: the actions are sound.
+/// By entry. Requires: the actions are those of a schedule for the graph's log.
 std::vector<Step> steps_of(const OpGraph& graph, const std::vector<Action>& actions) {
-  std::vector<std::uint32_t> buffers(graph.buffers.size(), kNone);  // by entry
-  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b) {
-    if (graph.buffers[b].ordinal != kNone) buffers[graph.buffers[b].ordinal] = b;
-  }
+  std::unordered_map<std::uint32_t, std::uint32_t> buffers;
+  for (std::uint32_t b = 0; b < graph.buffers.size(); ++b) buffers[graph.buffers[b].entry] = b;
   std::vector<Step> steps;
   steps.reserve(actions.size());
-  for (const Action& action : actions) steps.push_back({action.op, action.kind, buffers[action.entry]});
+  for (const Action& action : actions) steps.push_back({action.op, action.kind, buffers.at(action.entry)});
   return steps;
 }
 
 Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions, Bytes budget,
                                 const std::stop_token& stop) {
-  if (!std::all_of(actions.begin(), actions.end(), [&](const Action& one) { return is_sound(log, one); }))
-    return Error{ErrorCode::kInvalidPlan, "a received schedule is for another iteration"};
   Schedule schedule;
   schedule.shape_hashes = log.shape_hashes;
   schedule.made_before = made_before_ops(log);
   schedule.actions = std::move(actions);
+  for (const LastingBuffer& one : lasting_buffers(log)) schedule.lasting.push_back(one.first_use);
   const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
   if (!verdict) return verdict.error();
   schedule.replays = verdict->replays;
   schedule.replay_ns = verdict->replay_ns;
+  schedule.copies = verdict->copies;
+  schedule.copy_ns = verdict->copy_ns;
   schedule.peak = verdict->peak;
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
-  schedule.replay_bound_ns = least_replay_ns(make_gaps(*graph, ScheduleOptions().smallest.value()),
-                                             budget.value(), schedule.replay_ns);
+  schedule.bound_ns = least_added_ns(make_gaps(*graph, ScheduleOptions().smallest.value()),
+                                             budget.value(), schedule.replay_ns + schedule.copy_ns);
   std::vector<Span> spans;
   static_cast<void>(play(*graph, steps_of(*graph, schedule.actions), &spans));
   const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);

@@ -38,10 +38,15 @@ Schedule to_schedule(const StepLog& log, const OpGraph& graph, const Found& foun
   Schedule schedule;
   schedule.shape_hashes = log.shape_hashes;
   schedule.made_before = made_before_ops(log);
+  for (const std::uint32_t buffer : left_away(graph, found.steps))  // the first iteration may begin otherwise
+    schedule.actions.push_back({ActionKind::kOffload, 0, graph.buffers[buffer].entry});
   for (const Step& step : found.steps)
-    schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].ordinal});
+    schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].entry});
+  for (const LastingBuffer& one : lasting_buffers(log)) schedule.lasting.push_back(one.first_use);
   schedule.replays = found.outcome.replays;
   schedule.replay_ns = found.outcome.replay_ns;
+  schedule.copies = found.outcome.copies;
+  schedule.copy_ns = found.outcome.copy_ns;
   schedule.peak = Bytes(found.outcome.peak);
   return schedule;
 }
@@ -50,8 +55,10 @@ Schedule to_schedule(const StepLog& log, const OpGraph& graph, const Found& foun
 Status check(const StepLog& log, const Schedule& schedule, Bytes budget) {
   const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
   if (!verdict) return verdict.error();
-  if (verdict->peak != schedule.peak || verdict->replays != schedule.replays)
-    return Error{ErrorCode::kInvalidPlan, "the validator counts other bytes or ops than the scheduler"};
+  if (verdict->peak != schedule.peak || verdict->replays != schedule.replays ||
+      verdict->copies != schedule.copies)
+    return Error{ErrorCode::kInvalidPlan,
+                 "the validator counts other bytes, ops or copies than the scheduler"};
   return {};
 }
 
@@ -71,7 +78,7 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
     if (!found) break;
     Schedule schedule = to_schedule(log, *graph, *found);
     if (Status status = check(log, schedule, budget); !status) return status.error();
-    schedule.replay_bound_ns = least_replay_ns(gaps, budget.value(), schedule.replay_ns);
+    schedule.bound_ns = least_added_ns(gaps, budget.value(), found->outcome.added_ns());
     if (!options.placed) return schedule;
     std::vector<Span> spans;
     static_cast<void>(play(*graph, found->steps, &spans));

@@ -130,7 +130,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
               std::to_string(replays) + " ops recomputed in each iteration");
   facts_.recomputed_ops = replays;
   facts_.recompute_ns = schedule.replay_ns;
-  facts_.least_ns = schedule.replay_bound_ns;
+  facts_.least_ns = schedule.bound_ns;
   if (log_ != nullptr) {
     facts_.ops_ns = ops_ns(*log_);
     facts_.timed_ops = count_timed_ops(log_->trace.ops);

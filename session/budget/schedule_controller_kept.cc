@@ -21,6 +21,7 @@ bool ScheduleController::try_kept(std::uint64_t number) {
     schedule.shape_hashes = last_run_->shape_hashes;
     schedule.made_before = last_run_->made_before;
     schedule.actions = last_run_->actions;
+    schedule.lasting = last_run_->lasting;
   }
   if (!last_run_ || !torch_.follow(schedule)) {
     trials_ = kMostTrials;

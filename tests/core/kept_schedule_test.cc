@@ -20,6 +20,8 @@ KeptSchedule some_kept() {
   for (std::uint64_t op = 0; op < 200; ++op) kept.shape_hashes.push_back(op * op + 17);
   for (std::uint32_t op = 3; op < 200; op += 4)
     kept.actions.push_back({op % 8 == 3 ? ActionKind::kEvict : ActionKind::kRematerialize, op, op / 3});
+  kept.lasting = {{5, 0}, {9, 3}};
+  kept.actions.push_back({ActionKind::kOffload, 199, kLastingEntries + 1});
   return kept;
 }
 
@@ -43,7 +45,9 @@ TEST(KeptSchedule, WhatCannotBeFollowedIsRefused) {
       [](KeptSchedule& k) { k.marks = kMostKeptMarks + 1; },
       [](KeptSchedule& k) { k.actions.back().op = 200; },
       [](KeptSchedule& k) { k.actions.back().op = 0; },
-      [](KeptSchedule& k) { k.actions.back().kind = ActionKind::kOffload; },
+      [](KeptSchedule& k) { k.actions.back().entry = kLastingEntries + 2; },
+      [](KeptSchedule& k) { k.actions.back().kind = ActionKind{4}; },
+      [](KeptSchedule& k) { k.lasting.back().op = 200; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     KeptSchedule kept = some_kept();

@@ -1,6 +1,7 @@
 #include "tests/planner/schedule_logs.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/support/check.h"
 #include "core/support/mix.h"
@@ -70,7 +71,13 @@ void LogBuilder::free(std::uint32_t buffer) {
   log_.trace.buffers[buffer].free_requested = log_.trace.buffers[buffer].death = Tick(tick_++);
 }
 
+void LogBuilder::store(std::uint32_t buffer, std::uint64_t copy_us) {
+  log_.copy_ns.resize(log_.trace.buffers.size(), 0);
+  log_.copy_ns[buffer] = copy_us * 1000;
+}
+
 StepLog LogBuilder::build() {
+  if (!log_.copy_ns.empty()) log_.copy_ns.resize(log_.trace.buffers.size(), 0);
   log_.trace.names = {"op"};
   log_.trace.end = Tick(tick_);
   for (std::size_t i = 0; i < log_.stays.size(); ++i) {
@@ -174,6 +181,47 @@ StepLog transformer(std::uint32_t blocks) {
   log.op({{weight, ValueRole::kChanged}, {gradient}}, {}, {5, 0, 0, false});
   log.free(gradient);
   return log.build();
+}
+
+StepLog optimized(std::uint32_t layers, std::uint64_t parameter, std::uint64_t activation,
+                  std::uint64_t copy_us) {
+  LogBuilder log;
+  std::vector<std::array<std::uint32_t, 3>> lasting(layers);  // parameter, states
+  for (auto& three : lasting) {
+    for (std::uint32_t& one : three) one = log.before(parameter);
+  }
+  std::vector<std::uint32_t> values{log.before(activation)};
+  for (std::uint32_t i = 0; i < layers; ++i)
+    values.push_back(log.op({values.back(), lasting[i][0]}, activation, 30));
+  std::uint32_t gradient = log.op({values.back()}, activation);
+  std::vector<std::uint32_t> gradients(layers);
+  for (std::uint32_t i = layers; i-- > 0;) {
+    gradients[i] = log.op({{gradient}, {values[i]}}, {{parameter, false}}, {30, 0, 0, true}).front();
+    const std::uint32_t next = log.op({gradient, values[i + 1], lasting[i][0]}, activation, 30);
+    log.free(gradient);
+    log.free(values[i + 1]);
+    gradient = next;
+  }
+  log.free(gradient);
+  for (std::uint32_t i = 0; i < layers; ++i) {
+    log.op({{lasting[i][0], ValueRole::kChanged},
+            {lasting[i][1], ValueRole::kChanged},
+            {lasting[i][2], ValueRole::kChanged},
+            {gradients[i]}},
+           {}, {5, 0, 0, false});
+    for (const std::uint32_t one : lasting[i]) log.store(one, copy_us);
+    log.store(gradients[i], copy_us);
+    log.free(gradients[i]);
+  }
+  return log.build();
+}
+
+Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<Step>& steps) {
+  Schedule schedule;
+  schedule.shape_hashes = log.shape_hashes;
+  for (const Step& step : steps)
+    schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].entry});
+  return schedule;
 }
 
 StepLog random_log(std::uint64_t seed, std::uint32_t ops) {

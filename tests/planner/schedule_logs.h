@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/step_log.h"
+#include "planner/schedule/model/play.h"
 
 namespace stowage::planner::schedule {
 
@@ -42,6 +43,8 @@ class LogBuilder {
     if (log_.pinned_from[buffer] == kNoOp)
       log_.pinned_from[buffer] = OpId(static_cast<std::uint32_t>(log_.trace.ops.size() - 1));
   }
+  /// It has a store: what a copy there, or one back, takes.
+  void store(std::uint32_t buffer, std::uint64_t copy_us);
   /// What is still alive survives. Always valid.
   StepLog build();
 
@@ -59,7 +62,14 @@ StepLog chain(std::uint32_t layers, std::uint64_t granules);
 StepLog unet(std::uint32_t depth);
 /// Blocks of attention and perceptron with residuals, in-place dropout and masks, forward and back.
 StepLog transformer(std::uint32_t blocks);
+/// A chain of layers with a parameter each, and an optimizer of two states for each. Parameters, gradients and
+/// states have a store.
+StepLog optimized(std::uint32_t layers, std::uint64_t parameter, std::uint64_t activation,
+                  std::uint64_t copy_us);
 /// Any DAG: in-place ops, several outputs, values without recipes, deaths, leaves that die or are written.
 StepLog random_log(std::uint64_t seed, std::uint32_t ops);
+
+/// With nothing but the actions.
+Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<Step>& steps);
 
 }  // namespace stowage::planner::schedule

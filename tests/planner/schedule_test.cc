@@ -16,14 +16,6 @@ namespace {
 
 constexpr Bytes kPlenty = Bytes(std::uint64_t{1} << 50u);
 
-Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<Step>& steps) {
-  Schedule schedule;
-  schedule.shape_hashes = log.shape_hashes;
-  for (const Step& step : steps)
-    schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].ordinal});
-  return schedule;
-}
-
 Verdict plain(const StepLog& log) {
   Schedule nothing;
   nothing.shape_hashes = log.shape_hashes;
@@ -352,8 +344,10 @@ TEST_F(PlantedFault, OutOfOrder) {
   expect_found("does not come");
 }
 TEST_F(PlantedFault, AnotherKind) {
-  schedule_.actions.front().kind = ActionKind::kOffload;
+  schedule_.actions.front().kind = ActionKind{4};
   expect_found("kind");
+  schedule_.actions.front().kind = ActionKind::kOffload;
+  expect_found("has no store");
 }
 TEST_F(PlantedFault, TooMuchHeld) {
   budget_ = Bytes(schedule_.peak.value() - 1);

@@ -6,12 +6,13 @@
 
 namespace stowage::planner::schedule {
 
-Model::Model(const OpGraph& graph, std::vector<Span>* spans)
+Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<std::uint32_t>& away)
     : graph_(graph),
       spans_(spans),
       current_(graph.first_value),
       life_(graph.buffers.size(), kUnborn),
-      evicted_(graph.buffers.size(), 0),
+      where_(graph.buffers.size(), kBytesHere),
+      stored_(graph.buffers.size(), 0),
       locks_(graph.buffers.size(), 0),
       span_of_(graph.buffers.size(), 0),
       leaves_(graph.buffers.size()),
@@ -25,9 +26,14 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans)
       stamp_of_op_(graph.ops.size(), 0) {
   for (std::uint32_t value = 0; value < graph.values.size(); ++value)
     recipe_[value] = graph.values[value].recipe ? 1 : 0;
+  for (const std::uint32_t buffer : away) where_[buffer] = kStoredBytes;
   for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     if (!graph.buffers[buffer].from_before) continue;
     life_[buffer] = kAlive;
+    // What no iteration writes was copied once, in an earlier one.
+    const bool is_same = graph.buffers[buffer].lasts && !graph.buffers[buffer].written;
+    stored_[buffer] = is_same || where_[buffer] == kStoredBytes ? 1 : 0;
+    if (where_[buffer] == kStoredBytes) continue;
     hold(buffer, open_span(graph.buffers[buffer].bytes));
     if (spans_ != nullptr) spans_->back().from_before = true;
   }
@@ -57,9 +63,9 @@ void Model::release(std::uint32_t buffer) {
 
 ValueState Model::state_of(std::uint32_t value) const {
   const std::uint32_t buffer = graph_.values[value].buffer;
-  const bool anchored = life_[buffer] == kDead && anchors_[value] > 0;
-  if (current_[buffer] == value && (life_[buffer] == kAlive || anchored)) {
-    if (evicted_[buffer] != 0) return ValueState::kEvicted;
+  if (current_[buffer] == value && is_needed(buffer)) {
+    if (where_[buffer] == kEvictedBytes) return ValueState::kEvicted;
+    if (where_[buffer] == kStoredBytes) return ValueState::kOffloaded;
     return write_[value] == WriteState::kClosing ? ValueState::kClosing : ValueState::kResident;
   }
   return recipe_[value] != 0 ? ValueState::kDead : ValueState::kLost;
@@ -161,14 +167,41 @@ bool Model::evict(std::uint32_t buffer) {
   for (const std::uint32_t leaf : leaves) ++anchors_[leaf];
   leaves_[buffer] = std::move(leaves);
   release(buffer);
-  evicted_[buffer] = 1;
+  where_[buffer] = kEvictedBytes;
   return true;
+}
+
+bool Model::may_offload(std::uint32_t buffer) const {
+  const OpGraph::BufferNode& node = graph_.buffers[buffer];
+  return node.copy_ns > 0 && is_resident(buffer) && locks_[buffer] == 0 && node.bytes > 0;
+}
+
+bool Model::offload(std::uint32_t buffer) {
+  if (is_offloaded(buffer)) return true;
+  if (!may_offload(buffer)) return false;
+  if (stored_[buffer] == 0) note_copy(buffer);
+  stored_[buffer] = 1;
+  release(buffer);
+  where_[buffer] = kStoredBytes;
+  return true;
+}
+
+void Model::note_copy(std::uint32_t buffer) {
+  ++copies_;
+  copy_ns_ += graph_.buffers[buffer].copy_ns;
+}
+
+void Model::fetch(std::uint32_t buffer, std::size_t span) {
+  note_copy(buffer);
+  where_[buffer] = kBytesHere;
+  hold(buffer, span);
 }
 
 void Model::release_leaves(std::uint32_t buffer) {
   for (const std::uint32_t leaf : leaves_[buffer]) {
     const std::uint32_t home = graph_.values[leaf].buffer;
-    if (--anchors_[leaf] == 0 && life_[home] == kDead && current_[home] == leaf) release(home);
+    const bool is_last = --anchors_[leaf] == 0 && life_[home] == kDead && current_[home] == leaf;
+    if (is_last && where_[home] == kBytesHere) release(home);
   }
   leaves_[buffer].clear();
 }
@@ -176,7 +209,7 @@ void Model::release_leaves(std::uint32_t buffer) {
 std::vector<std::uint32_t> Model::dependents(std::uint32_t value) const {
   std::vector<std::uint32_t> found;
   if (anchors_[value] == 0) return found;
-  for (std::uint32_t buffer = 0; buffer < evicted_.size(); ++buffer) {
+  for (std::uint32_t buffer = 0; buffer < where_.size(); ++buffer) {
     if (!is_evicted(buffer)) continue;
     const std::vector<std::uint32_t>& leaves = leaves_[buffer];
     if (std::find(leaves.begin(), leaves.end(), value) != leaves.end()) found.push_back(buffer);
@@ -192,7 +225,7 @@ void Model::birth(std::uint32_t buffer) {
 
 void Model::death(std::uint32_t buffer) {
   life_[buffer] = kDead;
-  if (evicted_[buffer] == 0 && anchors_[current_[buffer]] == 0) release(buffer);
+  if (where_[buffer] == kBytesHere && anchors_[current_[buffer]] == 0) release(buffer);
 }
 
 void Model::lock(std::uint32_t op) {
@@ -229,6 +262,7 @@ void Model::end(std::uint32_t op) {
       hold(value.buffer, span_of_[value.buffer]);
     } else {
       current_[value.buffer] = out.value;
+      stored_[value.buffer] = 0;
     }
   }
 }

@@ -1,5 +1,6 @@
 // What the recompute runtime does with memory, byte for byte, without a job: evictions, what they hold, what
-// a restore runs again, what comes back with it and how much is held meanwhile.
+// a restore runs again, what comes back with it and how much is held meanwhile; what is offloaded, and when a
+// copy of it is made.
 //
 // The rules and the states are those of core/runtime/residency_contract.h, which the runtime keeps too.
 // Thread safety: none.
@@ -28,7 +29,9 @@ struct Span {
 class Model {
  public:
   /// `graph` outlives the model. `spans`: where to note what is held when; may be null.
-  explicit Model(const OpGraph& graph, std::vector<Span>* spans = nullptr);
+  /// `away`: lasting buffers that the iteration begins with offloaded.
+  explicit Model(const OpGraph& graph, std::vector<Span>* spans = nullptr,
+                 const std::vector<std::uint32_t>& away = {});
 
   [[nodiscard]] std::uint64_t held() const { return held_; }
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
@@ -36,13 +39,23 @@ class Model {
   [[nodiscard]] std::uint64_t replay_ns() const { return replay_ns_; }
   /// Values looked at since the beginning.
   [[nodiscard]] std::uint64_t work() const { return work_; }
+  [[nodiscard]] std::uint64_t copies() const { return copies_; }
+  [[nodiscard]] std::uint64_t copy_ns() const { return copy_ns_; }
   /// The job has it, and its bytes are evicted.
   [[nodiscard]] bool is_evicted(std::uint32_t buffer) const {
-    return evicted_[buffer] != 0 && life_[buffer] == kAlive;
+    return where_[buffer] == kEvictedBytes && life_[buffer] == kAlive;
+  }
+  /// Something needs it, and its bytes are in a store.
+  [[nodiscard]] bool is_offloaded(std::uint32_t buffer) const {
+    return where_[buffer] == kStoredBytes && is_needed(buffer);
+  }
+  /// The job has it, and its bytes are not there.
+  [[nodiscard]] bool is_away(std::uint32_t buffer) const {
+    return where_[buffer] != kBytesHere && life_[buffer] == kAlive;
   }
   /// The job has it, and its bytes are there.
   [[nodiscard]] bool is_resident(std::uint32_t buffer) const {
-    return evicted_[buffer] == 0 && life_[buffer] == kAlive;
+    return where_[buffer] == kBytesHere && life_[buffer] == kAlive;
   }
   [[nodiscard]] ValueState state_of(std::uint32_t value) const;
   [[nodiscard]] bool materialised(std::uint32_t value) const {
@@ -57,6 +70,15 @@ class Model {
   /// False, and nothing changed, if the buffer's content cannot be made again from what is in memory.
   bool evict(std::uint32_t buffer);
 
+  /// Cheap: alive, here, with a store, not locked.
+  [[nodiscard]] bool may_offload(std::uint32_t buffer) const;
+  /// False if it may not go. What is offloaded stays so.
+  bool offload(std::uint32_t buffer);
+  /// What offloading it and bringing it back would take now.
+  [[nodiscard]] std::uint64_t copies_ns_of(std::uint32_t buffer) const {
+    return graph_.buffers[buffer].copy_ns * (stored_[buffer] != 0 ? 1 : 2);
+  }
+
   /// Ops to run again for a buffer, in order, and how often each value is used by steps to come.
   struct Replay {
     std::vector<std::uint32_t> steps;
@@ -66,7 +88,7 @@ class Model {
   [[nodiscard]] Replay plan(std::uint32_t buffer);
   /// Most bytes held while `replay` runs; an upper bound where leaves are released on the way.
   [[nodiscard]] std::uint64_t peak_of(const Replay& replay);
-  /// Brings it back if it is evicted. Adds the buffers that came back to `back` unless that is null.
+  /// Brings it back if it is away. Adds the buffers that came back to `back` unless that is null.
   void restore(std::uint32_t buffer, std::vector<std::uint32_t>* back = nullptr);
   /// The buffers that must come back before this value's bytes change, in order of number.
   [[nodiscard]] std::vector<std::uint32_t> dependents(std::uint32_t value) const;
@@ -89,11 +111,18 @@ class Model {
 
  private:
   enum Life : std::uint8_t { kUnborn, kAlive, kDead };
+  enum Where : std::uint8_t { kBytesHere, kEvictedBytes, kStoredBytes };
   class Rerun;
   std::size_t open_span(std::uint64_t bytes);
   void close_span(std::size_t span);
   void hold(std::uint32_t buffer, std::size_t span);
   void release(std::uint32_t buffer);
+  /// The job has it, or what is evicted starts from it.
+  [[nodiscard]] bool is_needed(std::uint32_t buffer) const {
+    return life_[buffer] == kAlive || (life_[buffer] == kDead && anchors_[current_[buffer]] > 0);
+  }
+  void fetch(std::uint32_t buffer, std::size_t span);
+  void note_copy(std::uint32_t buffer);
   void note_peak(std::uint64_t bytes) { peak_ = peak_ < bytes ? bytes : peak_; }
   [[nodiscard]] bool is_lost(std::uint32_t value) const { return state_of(value) == ValueState::kLost; }
   bool settle(std::uint32_t value);
@@ -106,7 +135,8 @@ class Model {
   std::vector<Span>* spans_;
   std::vector<std::uint32_t> current_;              ///< by buffer
   std::vector<std::uint8_t> life_;                  ///< by buffer
-  std::vector<std::uint8_t> evicted_;               ///< by buffer
+  std::vector<Where> where_;                        ///< by buffer
+  std::vector<std::uint8_t> stored_;                ///< by buffer: its store has its present content
   std::vector<std::uint32_t> locks_;                ///< by buffer
   std::vector<std::size_t> span_of_;                ///< by buffer, while it is held
   std::vector<std::vector<std::uint32_t>> leaves_;  ///< by buffer, while it is evicted
@@ -125,6 +155,8 @@ class Model {
   std::uint64_t peak_ = 0;
   std::uint64_t replays_ = 0;
   std::uint64_t replay_ns_ = 0;
+  std::uint64_t copies_ = 0;
+  std::uint64_t copy_ns_ = 0;
 };
 
 }  // namespace stowage::planner::schedule

@@ -49,6 +49,7 @@ class Model::Rerun {
     written_.clear();
     scratch_.clear();
     inside_ = moved_ = 0;
+    for (const OpGraph::Use& use : graph_.inputs(step)) fetch(use, back);
     for (const OpGraph::Use& use : graph_.inputs(step)) take_input(use);
     const std::uint64_t spare = graph_.ops[step].workspace + graph_.ops[step].extra;
     inside_ += spare;
@@ -77,6 +78,20 @@ class Model::Rerun {
   std::size_t open(std::uint64_t bytes) { return dry_ ? 0 : model_.open_span(bytes); }
   void close(std::size_t span) {
     if (!dry_) model_.close_span(span);
+  }
+
+  // What it reads and is in a store comes back, and stays.
+  void fetch(const OpGraph::Use& use, std::vector<std::uint32_t>* back) {
+    if (!OpGraph::feeds(use.role) || made_.contains(use.value)) return;
+    const std::uint32_t buffer = graph_.values[use.value].buffer;
+    if (model_.state_of(use.value) != ValueState::kOffloaded || back_.contains(buffer)) return;
+    if (dry_) {
+      back_.insert(buffer);
+      came_ += bytes_of(use.value);
+      return;
+    }
+    model_.fetch(buffer, model_.open_span(bytes_of(use.value)));
+    if (back != nullptr) back->push_back(buffer);
   }
 
   // Written inputs are copies or scratch, unless a value that nobody else needs can be written itself.
@@ -113,7 +128,8 @@ class Model::Rerun {
     const auto uses = uses_.find(out.value);
     const bool made = out.role == ValueRole::kMade;
     const bool at_home = model_.current_[value.buffer] == out.value;
-    if (made && at_home && model_.is_evicted(value.buffer) && !back_.contains(value.buffer)) {
+    const bool away = model_.is_evicted(value.buffer) || model_.is_offloaded(value.buffer);
+    if (made && at_home && away && !back_.contains(value.buffer)) {
       refill(value.buffer, span, back);
     } else if (made && uses != uses_.end() && uses->second > 0 && !model_.materialised(out.value) &&
                !(at_home && back_.contains(value.buffer))) {
@@ -149,7 +165,7 @@ class Model::Rerun {
 };
 
 void Model::refill(std::uint32_t buffer, std::size_t span) {
-  evicted_[buffer] = 0;
+  where_[buffer] = kBytesHere;
   hold(buffer, span);
   release_leaves(buffer);
 }
@@ -161,6 +177,12 @@ std::uint64_t Model::peak_of(const Replay& replay) {
 }
 
 void Model::restore(std::uint32_t buffer, std::vector<std::uint32_t>* back) {
+  if (is_offloaded(buffer)) {
+    fetch(buffer, open_span(graph_.buffers[buffer].bytes));
+    note_peak(held_);
+    if (back != nullptr) back->push_back(buffer);
+    return;
+  }
   if (!is_evicted(buffer)) return;
   const Replay replay = plan(buffer);
   Rerun rerun(*this, replay, false);

@@ -27,11 +27,20 @@ class Builder {
       const Buffer& buffer = log_.trace.buffers[index];
       graph_.buffers.push_back({buffer.rounded.value(), kNone, log_.stays[index] == Stay::kMayGo,
                                 log_.pinned_from[index].value(), buffer.preexisting});
+      graph_.buffers.back().lasts = buffer.preexisting && buffer.death == kNever;
       graph_.first_value.push_back(value_of({BufferId(index), 0}));
     }
-    for (std::uint32_t ordinal = 0; ordinal < log_.made.size(); ++ordinal)
-      graph_.buffers[log_.made[ordinal].value()].ordinal = ordinal;
+    for (std::uint32_t entry = 0; entry < log_.made.size(); ++entry) name(log_.made[entry], entry);
+    std::uint32_t lasting = kLastingEntries;
+    for (const LastingBuffer& one : lasting_buffers(log_)) name(one.buffer, lasting++);
     graph_.touched.resize(log_.trace.buffers.size());
+  }
+
+  // What no action can name is never offloaded.
+  void name(BufferId buffer, std::uint32_t entry) {
+    OpGraph::BufferNode& node = graph_.buffers[buffer.value()];
+    node.entry = entry;
+    if (!log_.copy_ns.empty()) node.copy_ns = log_.copy_ns[buffer.value()];
   }
 
   std::uint32_t value_of(const Value& value) {
@@ -70,11 +79,12 @@ class Builder {
 
   Status note_maker(std::uint32_t value, std::uint32_t op, ValueRole role) {
     OpGraph::ValueNode& node = graph_.values[value];
-    const bool fresh = node.version == 0 && graph_.buffers[node.buffer].ordinal == kNone;
+    const bool fresh = node.version == 0 && !graph_.is_made(node.buffer);
     if (node.maker != kNone || fresh)
       return Error{ErrorCode::kUnplannable, "op " + std::to_string(op) +
                                                 " makes a value that is there already; record the iteration "
                                                 "again"};
+    if (node.version > 0) graph_.buffers[node.buffer].written = true;
     node.maker = op;
     node.recipe = role == ValueRole::kMade;
     return {};
@@ -86,7 +96,7 @@ class Builder {
     std::vector<std::tuple<std::uint64_t, int, Kind, std::uint32_t>> order;
     for (std::uint32_t index = 0; index < log_.trace.buffers.size(); ++index) {
       const Buffer& buffer = log_.trace.buffers[index];
-      if (!buffer.preexisting && graph_.buffers[index].ordinal == kNone)
+      if (!buffer.preexisting && !graph_.is_made(index))
         order.emplace_back(buffer.birth.value(), 1, Kind::kBirth, index);
       if (buffer.death != kNever) order.emplace_back(buffer.death.value(), 0, Kind::kDeath, index);
     }

@@ -36,10 +36,13 @@ struct OpGraph {
   };
   struct BufferNode {
     std::uint64_t bytes = 0;
-    std::uint32_t ordinal = kNone;  ///< in StepLog::made
+    std::uint32_t entry = kNone;  ///< an Action's
     bool may_go = false;
     std::uint32_t pinned_from = kNone;  ///< op
     bool from_before = false;
+    bool lasts = false;         ///< it is there before the iteration and behind it
+    bool written = false;       ///< an op of the iteration writes it, after it was made
+    std::uint64_t copy_ns = 0;  ///< to its store, or back; 0: it is never offloaded
   };
   enum class EventKind : std::uint8_t { kDeath, kBirth, kBegin, kEnd };
   struct Event {
@@ -56,6 +59,8 @@ struct OpGraph {
   std::vector<std::vector<std::uint32_t>> touched;  ///< by buffer: ops that use it, ascending
   std::vector<std::vector<std::uint32_t>> readers;  ///< by value: ops whose recipes start from it, ascending
 
+  /// An op of the iteration made it.
+  [[nodiscard]] bool is_made(std::uint32_t buffer) const { return buffers[buffer].entry < kLastingEntries; }
   [[nodiscard]] std::span<const Use> inputs(std::uint32_t op) const {
     return {uses.data() + ops[op].first_use, ops[op].inputs};
   }

@@ -1,5 +1,8 @@
 #include "planner/schedule/model/play.h"
 
+#include <algorithm>
+#include <set>
+
 namespace stowage::planner::schedule {
 
 void run_op(const OpGraph& graph, Model& model, std::uint32_t op) {
@@ -16,8 +19,47 @@ void run_op(const OpGraph& graph, Model& model, std::uint32_t op) {
   model.run(op);
 }
 
+std::vector<std::uint32_t> left_away(const OpGraph& graph, const std::vector<Step>& steps) {
+  std::set<std::uint32_t> away;
+  for (const Step& step : steps) {
+    if (!graph.buffers[step.buffer].lasts) continue;
+    const bool goes = step.kind == ActionKind::kOffload && graph.touched[step.buffer].back() < step.op;
+    goes ? static_cast<void>(away.insert(step.buffer)) : static_cast<void>(away.erase(step.buffer));
+  }
+  return {away.begin(), away.end()};
+}
+
+namespace {
+
+bool is_done(Model& model, const Step& step) {
+  switch (step.kind) {
+    case ActionKind::kEvict:
+      return model.evict(step.buffer);
+    case ActionKind::kOffload:
+      return model.offload(step.buffer);
+    case ActionKind::kRematerialize:
+    case ActionKind::kRestore:
+      model.restore(step.buffer);
+  }
+  return true;
+}
+
+// Buffers whose bytes are elsewhere than when the next iteration begins.
+std::uint64_t misplaced_at_end(const OpGraph& graph, const Model& model,
+                               const std::vector<std::uint32_t>& away) {
+  std::uint64_t found = 0;
+  for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
+    const bool leaves_away = std::binary_search(away.begin(), away.end(), buffer);
+    if (graph.buffers[buffer].copy_ns > 0 && model.is_offloaded(buffer) != leaves_away) ++found;
+  }
+  return found;
+}
+
+}  // namespace
+
 Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<Span>* spans) {
-  Model model(graph, spans);
+  const std::vector<std::uint32_t> away = left_away(graph, steps);
+  Model model(graph, spans, away);
   Outcome outcome;
   std::size_t next = 0;
   for (const OpGraph::Event& event : graph.events) {
@@ -33,21 +75,18 @@ Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<S
         break;
       case OpGraph::EventKind::kBegin:
         model.come_to(event.index);
-        for (; next < steps.size() && steps[next].op == event.index; ++next) {
-          const Step& step = steps[next];
-          if (step.kind == ActionKind::kRematerialize) {
-            model.restore(step.buffer);
-          } else if (!model.evict(step.buffer)) {
-            ++outcome.refused;
-          }
-        }
+        for (; next < steps.size() && steps[next].op == event.index; ++next)
+          outcome.refused += is_done(model, steps[next]) ? 0 : 1;
         run_op(graph, model, event.index);
         break;
     }
   }
+  outcome.refused += misplaced_at_end(graph, model, away);
   outcome.peak = model.peak();
   outcome.replays = model.replays();
   outcome.replay_ns = model.replay_ns();
+  outcome.copies = model.copies();
+  outcome.copy_ns = model.copy_ns();
   outcome.work = model.work();
   return outcome;
 }

@@ -21,9 +21,17 @@ struct Outcome {
   std::uint64_t peak = 0;
   std::uint64_t replays = 0;
   std::uint64_t replay_ns = 0;
-  std::uint64_t refused = 0;  ///< evictions that could not be done
+  std::uint64_t copies = 0;
+  std::uint64_t copy_ns = 0;
+  std::uint64_t refused = 0;  ///< evictions that could not be done, and buffers that are away at the end
   std::uint64_t work = 0;     ///< values looked at
+  /// What all that is done besides the job's ops takes.
+  [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + copy_ns; }
 };
+
+/// The lasting buffers that are offloaded behind their last use and not brought back: the iteration ends, and
+/// so begins, with them away.
+[[nodiscard]] std::vector<std::uint32_t> left_away(const OpGraph& graph, const std::vector<Step>& steps);
 
 /// What the runtime does for an op that the model came to, after the schedule's actions: what it reads, and
 /// what starts from what it writes, comes back, and it runs.

@@ -27,11 +27,17 @@ class Walk {
     anchors_.resize(contents_.count());
     write_.assign(contents_.count(), WriteState::kOpen);
     for (const BufferId made : log.made) buffers_[made.value()].made = true;
+    for (const LastingBuffer& one : lasting_buffers(log)) {
+      lasting_.push_back(one.buffer.value());
+      buffers_[one.buffer.value()].lasts = true;
+    }
+    note_last_uses();
   }
 
   Verdict go() {
+    begin_where_it_ends();
     for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
-      if (log_.trace.buffers[b].preexisting) appear(b);
+      if (log_.trace.buffers[b].preexisting && !buffers_[b].offloaded) appear(b);
     }
     for (const auto& [time, what] : timetable()) {
       const auto& [order, index] = what;
@@ -41,6 +47,10 @@ class Walk {
       if (order == 3) start(index);
     }
     if (next_action_ != schedule_.actions.size()) throw Broken{"an action is for an op that does not come"};
+    for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
+      if (buffers_[b].alive && buffers_[b].offloaded != buffers_[b].begins_away)
+        throw Broken{"buffer " + std::to_string(b) + " ends elsewhere than it begins"};
+    }
     return verdict_;
   }
 
@@ -50,6 +60,11 @@ class Walk {
     bool alive = false;  // the job has it
     bool gone = false;   // the job had it
     bool evicted = false;
+    bool offloaded = false;
+    bool stored = false;  // a copy of what it holds is in its store
+    bool lasts = false;   // it was there before the iteration, and is behind it
+    bool begins_away = false;
+    std::uint32_t last_use = 0;   // op
     Content current = 0;
     int locks = 0;                // running ops
     std::vector<Content> leaves;  // what bringing it back starts from, while evicted
@@ -71,6 +86,32 @@ class Walk {
     return {rows.begin(), rows.end()};
   }
 
+  void note_last_uses() {
+    for (std::uint32_t op = 0; op < log_.trace.ops.size(); ++op) {
+      for (std::size_t at = inputs_at(op); at < end_of(op); ++at) home(contents_.at(at)).last_use = op;
+    }
+    std::vector<bool> written(buffers_.size(), false);
+    for (std::size_t at = 0; at < log_.roles.size(); ++at) {
+      const bool writes = log_.roles[at] == ValueRole::kChanged || log_.roles[at] == ValueRole::kReplaced;
+      if (writes) written[contents_.home(contents_.at(at))] = true;
+    }
+    for (const std::uint32_t b : lasting_) buffers_[b].stored = !written[b];
+  }
+
+  // What is offloaded after its last use, and not asked for again.
+  void begin_where_it_ends() {
+    for (const Action& action : schedule_.actions) {
+      if (action.entry < kLastingEntries || action.entry - kLastingEntries >= lasting_.size()) continue;
+      State& state = buffers_[lasting_[action.entry - kLastingEntries]];
+      state.begins_away = action.kind == ActionKind::kOffload && action.op > state.last_use;
+    }
+    for (const std::uint32_t b : lasting_) {
+      State& state = buffers_[b];
+      if (!state.begins_away) continue;
+      state.alive = state.offloaded = state.stored = true;
+    }
+  }
+
   std::size_t inputs_at(std::uint32_t op) const { return contents_.inputs_at(op); }
   std::size_t outputs_at(std::uint32_t op) const { return contents_.outputs_at(op); }
   std::size_t end_of(std::uint32_t op) const { return contents_.end_of(op); }
@@ -81,6 +122,7 @@ class Walk {
   bool lives(Content c) const {
     return home(c).current == c && (home(c).alive || (home(c).gone && anchors_[c] > 0));
   }
+  // Where recomputation may start: in memory, or in a store.
   bool readable(Content c) const { return lives(c) && !home(c).evicted && write_[c] != WriteState::kClosing; }
 
   void at_most(std::uint64_t bytes, const std::string& where) {
@@ -97,7 +139,7 @@ class Walk {
     State& state = buffers_[b];
     state.alive = false;
     state.gone = true;
-    if (!state.evicted && anchors_[state.current] == 0) held_ -= size(b);
+    if (!state.evicted && !state.offloaded && anchors_[state.current] == 0) held_ -= size(b);
   }
 
   void start(std::uint32_t op) {
@@ -120,7 +162,8 @@ class Walk {
     }
     for (const Content content : written) write_[content] = WriteState::kClosing;
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
-      if (home(contents_.at(at)).evicted) throw Broken{name + " reads what is not there"};
+      if (home(contents_.at(at)).evicted || home(contents_.at(at)).offloaded)
+        throw Broken{name + " reads what is not there"};
     }
     at_most(held_ + contents_.fresh_bytes(op) + log_.trace.ops[op].workspace.value(), name);
   }
@@ -135,19 +178,21 @@ class Walk {
         continue;
       }
       state.current = contents_.at(at);
+      state.stored = false;
     }
   }
 
   void act(const Action& action) {
     const std::string name = "action " + std::to_string(next_action_);
-    if (action.entry >= log_.made.size()) throw Broken{name + ": its buffer is not in the log"};
-    const std::uint32_t b = log_.made[action.entry].value();
+    const std::uint32_t b = buffer_of(action, name);
     State& state = buffers_[b];
-    if (action.kind == ActionKind::kRematerialize) return bring_back(b, name);
+    if (action.kind == ActionKind::kRematerialize || action.kind == ActionKind::kRestore)
+      return bring_back(b, name);
+    if (action.kind == ActionKind::kOffload) return store(b, name);
     if (action.kind != ActionKind::kEvict) throw Broken{name + ": its kind is not one of a schedule"};
     if (log_.stays[b] != Stay::kMayGo || action.op >= log_.pinned_from[b].value())
       throw Broken{name + ": its buffer must stay"};
-    if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
+    if (!state.alive || state.evicted || state.offloaded) throw Broken{name + ": its buffer is not there"};
     if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
     verdicts_.assign(contents_.count(), kUnknown);
     if (!can_be_made(state.current) || maker_[state.current] == kNothing)
@@ -161,6 +206,35 @@ class Walk {
     }
     state.evicted = true;
     held_ -= size(b);
+  }
+
+  std::uint32_t buffer_of(const Action& action, const std::string& name) const {
+    if (action.entry < log_.made.size()) return log_.made[action.entry].value();
+    const std::size_t lasting = std::size_t{action.entry} - kLastingEntries;
+    if (action.entry < kLastingEntries || lasting >= lasting_.size())
+      throw Broken{name + ": its buffer is not in the log"};
+    return lasting_[lasting];
+  }
+
+  void store(std::uint32_t b, const std::string& name) {
+    State& state = buffers_[b];
+    if (state.alive && state.offloaded) return;
+    if (log_.copy_ns.empty() || log_.copy_ns[b] == 0) throw Broken{name + ": its buffer has no store"};
+    if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
+    if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
+    if (!state.stored) note_copy(b);
+    state.stored = state.offloaded = true;
+    held_ -= size(b);
+  }
+  void fetch(std::uint32_t b, std::uint64_t aside, const std::string& name) {
+    note_copy(b);
+    buffers_[b].offloaded = false;
+    held_ += size(b);
+    at_most(held_ + aside, name);
+  }
+  void note_copy(std::uint32_t b) {
+    ++verdict_.copies;
+    verdict_.copy_ns += log_.copy_ns[b];
   }
 
   // What is in memory but leads to something lost is where recomputation starts from now on.
@@ -199,6 +273,7 @@ class Walk {
   }
 
   void bring_back(std::uint32_t b, const std::string& name) {
+    if (buffers_[b].offloaded && buffers_[b].alive) return fetch(b, 0, name);
     if (!buffers_[b].evicted || !buffers_[b].alive) return;
     std::vector<std::uint32_t> steps;
     std::set<std::uint32_t> seen;
@@ -211,9 +286,14 @@ class Walk {
 
   void run_again(std::uint32_t op, std::map<Content, int>& wanted, std::map<Content, std::uint64_t>& aside,
                  const std::string& name) {
-    std::uint64_t bytes = held_ + contents_.fresh_bytes(op) + log_.trace.ops[op].workspace.value() +
-                          log_.replay_extra[op].value();
-    for (const auto& [made, more] : aside) bytes += more;
+    std::uint64_t beside = 0;
+    for (const auto& [made, more] : aside) beside += more;
+    for (const Content source : contents_.sources(op)) {
+      if (!aside.contains(source) && lives(source) && home(source).offloaded)
+        fetch(contents_.home(source), beside, name);
+    }
+    std::uint64_t bytes = held_ + beside + contents_.fresh_bytes(op) +
+                          log_.trace.ops[op].workspace.value() + log_.replay_extra[op].value();
     for (std::size_t at = inputs_at(op); at < outputs_at(op); ++at) {
       const Content input = contents_.at(at);
       const bool changed = log_.roles[at] == ValueRole::kChanged;
@@ -232,8 +312,9 @@ class Walk {
     for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
       const Content out = contents_.at(at);
       if (log_.roles[at] != ValueRole::kMade) continue;
-      if (home(out).evicted && home(out).alive && home(out).current == out) {
-        home(out).evicted = false;
+      const bool away = home(out).evicted || home(out).offloaded;
+      if (away && home(out).alive && home(out).current == out) {
+        home(out).evicted = home(out).offloaded = false;
         held_ += size(contents_.home(out));
         let_go(home(out));
       } else if (!readable(out) && wanted.contains(out) && wanted[out] > 0) {
@@ -244,8 +325,8 @@ class Walk {
 
   void let_go(State& state) {
     for (const Content leaf : state.leaves) {
-      if (--anchors_[leaf] == 0 && home(leaf).gone && home(leaf).current == leaf)
-        held_ -= size(contents_.home(leaf));
+      const bool goes = --anchors_[leaf] == 0 && home(leaf).gone && home(leaf).current == leaf;
+      if (goes && !home(leaf).offloaded) held_ -= size(contents_.home(leaf));
     }
     state.leaves.clear();
   }
@@ -255,6 +336,7 @@ class Walk {
   const Schedule& schedule_;
   const std::uint64_t budget_;
   std::vector<State> buffers_;
+  std::vector<std::uint32_t> lasting_;  // by entry from kLastingEntries on
   std::vector<std::uint32_t> maker_;  // by content: the op that can make it again
   std::vector<int> anchors_;          // by content: evicted buffers that start from it
   std::vector<WriteState> write_;     // by content

@@ -15,11 +15,13 @@ struct Verdict {
   Bytes peak{0};  ///< most bytes held at a time
   std::uint64_t replays = 0;
   std::uint64_t replay_ns = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t copy_ns = 0;
 };
 
 /// Errors: what StepLog::validate() says; kInvalidPlan with the first op or action that is wrong: it is for
-/// other ops, an action is out of order or for a buffer that may not go, is not there or is in use, or more
-/// than `budget` is held.
+/// other ops, an action is out of order or for a buffer that may not go, is not there or is in use, a buffer is
+/// not where the next iteration wants it, or more than `budget` is held.
 [[nodiscard]] Result<Verdict> validate_schedule(const StepLog& log, const Schedule& schedule, Bytes budget);
 
 }  // namespace stowage::planner::schedule

@@ -20,24 +20,32 @@ class Walk {
   }
 
   GapTable run() {
+    for (std::uint32_t buffer = 0; buffer < open_.size(); ++buffer) {
+      if (graph_.buffers[buffer].lasts) open_gap(buffer);
+    }
     for (const OpGraph::Event& event : graph_.events) pass(event);
-    for (std::uint32_t buffer = 0; buffer < open_.size(); ++buffer) end_gap(buffer, /*is_used=*/false);
+    for (std::uint32_t buffer = 0; buffer < open_.size(); ++buffer)
+      end_gap(buffer, graph_.buffers[buffer].lasts ? End::kUse : End::kIteration);
     subtract_free();
+    add_copies_there();
     return std::move(table_);
   }
 
  private:
   struct Open {
     std::uint32_t first;
-    double cost_ns;
+    bool evicted;  ///< it may be
+    bool copied;   ///< it may be offloaded
+    double replay_ns = 0;
   };
+  enum class End : std::uint8_t { kUse, kOverwrite, kDeath, kIteration };
 
   void pass(const OpGraph::Event& event) {
     switch (event.kind) {
       case OpGraph::EventKind::kBirth:
         return model_.birth(event.index);
       case OpGraph::EventKind::kDeath:
-        end_gap(event.index, /*is_used=*/false);
+        end_gap(event.index, End::kDeath);
         return model_.death(event.index);
       case OpGraph::EventKind::kBegin:
         return begin(event.index);
@@ -49,7 +57,8 @@ class Walk {
   void begin(std::uint32_t op) {
     next_ = op;
     for (const OpGraph::Use& use : graph_.inputs(op))
-      end_gap(graph_.values[use.value].buffer, use.role != ValueRole::kReplaced);
+      end_gap(graph_.values[use.value].buffer,
+              use.role == ValueRole::kReplaced ? End::kOverwrite : End::kUse);
     price_new_gaps();
     model_.come_to(op);
     model_.lock(op);
@@ -65,28 +74,66 @@ class Walk {
 
   // What is used inside a composite op is used by it, too.
   void open_gap(std::uint32_t buffer) {
-    end_gap(buffer, /*is_used=*/false);
-    if (graph_.buffers[buffer].bytes < smallest_ || !model_.may_evict(buffer)) return;
-    open_[buffer] = Open{next_, 0};
+    end_gap(buffer, End::kOverwrite);
+    const bool evicted = model_.may_evict(buffer), copied = model_.may_offload(buffer);
+    if (graph_.buffers[buffer].bytes < smallest_ || (!evicted && !copied)) return;
+    open_[buffer] = Open{next_, evicted, copied};
     new_.push_back(buffer);
   }
 
   // What is evicted while the next op runs comes back after that: what is dead by then is dead.
   void price_new_gaps() {
     for (const std::uint32_t buffer : new_) {
-      if (open_[buffer]) open_[buffer]->cost_ns = cost_of(model_.current(buffer));
+      if (open_[buffer] && open_[buffer]->evicted)
+        open_[buffer]->replay_ns = cost_of(model_.current(buffer));
     }
     new_.clear();
   }
 
-  void end_gap(std::uint32_t buffer, bool is_used) {
+  void end_gap(std::uint32_t buffer, End how) {
     if (!open_[buffer]) return;
     const Open open = *open_[buffer];
     open_[buffer].reset();
     const OpGraph::BufferNode& node = graph_.buffers[buffer];
-    const std::uint32_t end = std::min(next_, node.pinned_from);
-    if (open.first >= end) return;
-    (is_used ? table_.gaps : free_).push_back({open.first, end, node.bytes, open.cost_ns});
+    const std::uint32_t end = open.copied ? next_ : std::min(next_, node.pinned_from);
+    Gap gap{open.first, end, node.bytes, open.replay_ns};
+    if (node.lasts && next_ == graph_.touched[buffer].front())
+      return static_cast<void>(first_use_[buffer] = end);  // the gap began in the iteration before
+    if (node.lasts && next_ == graph_.ops.size()) gap.next_end = first_use_[buffer];
+    if (open.first >= end && gap.next_end == 0) return;
+    if (open.evicted && how != End::kUse) return free_.push_back(gap);
+    if (!open.copied && how == End::kUse) return table_.gaps.push_back(gap);
+    if (!open.copied || how == End::kIteration) return;
+    copied_[content_of(buffer)].push_back({table_.gaps.size(), !open.evicted, how == End::kDeath});
+    table_.gaps.push_back(gap);
+  }
+
+  /// What lasts has at the beginning what the iteration before left.
+  [[nodiscard]] std::uint32_t content_of(std::uint32_t buffer) const {
+    const std::uint32_t value = model_.current(buffer);
+    const bool is_last = graph_.buffers[buffer].lasts && next_ > graph_.touched[buffer].back();
+    return is_last ? graph_.first_value[buffer] : value;
+  }
+
+  struct Copied {
+    std::size_t gap;
+    bool only;  ///< it cannot be evicted instead
+    bool dies;  ///< no copy back
+  };
+
+  // A gap costs the lesser of the two ways.
+  void add_copies_there() {
+    for (const auto& [content, gaps] : copied_) {
+      const OpGraph::BufferNode& node = graph_.buffers[graph_.values[content].buffer];
+      const auto one = static_cast<double>(node.copy_ns);
+      const bool is_stored = node.lasts && !node.written;
+      const double there = is_stored ? 0 : one / static_cast<double>(gaps.size());
+      for (const Copied& copied : gaps) {
+        Gap& gap = table_.gaps[copied.gap];
+        const double copies = (copied.dies ? 0 : one) + there;
+        gap.cost_ns = copied.only ? copies : std::min(gap.cost_ns, copies);
+      }
+    }
   }
 
   /// What is used no more may go at once.
@@ -141,6 +188,8 @@ class Walk {
   std::vector<std::optional<Open>> open_;
   std::vector<std::uint32_t> new_;  ///< buffers whose gaps have no price yet
   std::vector<Gap> free_;
+  std::map<std::uint32_t, std::vector<Copied>> copied_;  ///< by content
+  std::map<std::uint32_t, std::uint32_t> first_use_;  ///< by lasting buffer: op
   GapTable table_;
 };
 

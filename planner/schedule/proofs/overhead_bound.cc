@@ -21,8 +21,9 @@ class Covering {
     }
     row.back() = static_cast<std::uint32_t>(excess_.size());
     for (const Gap& gap : table.gaps) {
-      if (row[gap.first] < row[gap.end])
-        columns_.push_back({row[gap.first], row[gap.end], static_cast<double>(gap.bytes), gap.cost_ns});
+      if (row[gap.first] < row[gap.end] || row[gap.next_end] > 0)
+        columns_.push_back({row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes),
+                            gap.cost_ns});
     }
   }
 
@@ -35,9 +36,12 @@ class Covering {
     std::vector<double> change(rows() + 1, 0);
     double value = 0;
     for (const Column& column : columns_) {
-      const double gain = column.bytes * (before[column.end] - before[column.first]) - column.cost_ns;
+      const double prices_around = before[column.end] - before[column.first] + before[column.next_end];
+      const double gain = column.bytes * prices_around - column.cost_ns;
       if (gain <= 0) continue;
       value -= gain;
+      change[0] += column.next_end > 0 ? column.bytes : 0;
+      change[column.next_end] -= column.next_end > 0 ? column.bytes : 0;
       change[column.first] += column.bytes;
       change[column.end] -= column.bytes;
     }
@@ -62,6 +66,7 @@ class Covering {
   struct Column {
     std::uint32_t first;
     std::uint32_t end;
+    std::uint32_t next_end;
     double bytes;
     double cost_ns;
   };
@@ -69,7 +74,7 @@ class Covering {
   [[nodiscard]] double price_alone(std::uint32_t row) const {
     std::vector<const Column*> around;
     for (const Column& column : columns_) {
-      if (column.first <= row && row < column.end) around.push_back(&column);
+      if ((column.first <= row && row < column.end) || row < column.next_end) around.push_back(&column);
     }
     std::sort(around.begin(), around.end(),
               [](const Column* a, const Column* b) { return a->cost_ns * b->bytes < b->cost_ns * a->bytes; });
@@ -92,6 +97,9 @@ std::uint64_t least_peak(const GapTable& table) {
   for (const Gap& gap : table.gaps) {
     more[gap.first] += gap.bytes;
     less[gap.end] += gap.bytes;
+    if (gap.next_end == 0) continue;
+    more[0] += gap.bytes;
+    less[gap.next_end] += gap.bytes;
   }
   std::uint64_t out = 0, least = 0;
   for (std::size_t op = 0; op < table.needed.size(); ++op) {
@@ -102,7 +110,7 @@ std::uint64_t least_peak(const GapTable& table) {
 }
 
 // Polyak's steps towards what was reached.
-std::uint64_t least_replay_ns(const GapTable& table, std::uint64_t budget, std::uint64_t reached) {
+std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget, std::uint64_t reached) {
   const Covering covering(table, budget);
   if (covering.rows() == 0 || reached == 0) return 0;
   const auto target = static_cast<double>(reached);

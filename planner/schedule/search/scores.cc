@@ -30,18 +30,32 @@ Scores::Scores(const OpGraph& graph, const Model& model, const Weights& weights)
   for (const OpGraph::OpNode& op : graph.ops) starts_.push_back(clock += op.cost_ns + kReplayNs);
 }
 
-double Scores::of(std::uint32_t buffer, std::uint32_t op) {
+std::optional<Scores::Best> Scores::of(std::uint32_t buffer, std::uint32_t op, bool may_evict,
+                                       bool may_offload) {
+  if (!may_evict && !may_offload) return std::nullopt;
   op_ = op;
-  const std::uint32_t value = model_.current(buffer);
-  const double cost = static_cast<double>(cost_of(value));
+  constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  const std::uint64_t runs = may_evict ? cost_of(model_.current(buffer)) : kNever;
+  const std::uint64_t copies = may_offload ? model_.copies_ns_of(buffer) : kNever;
+  const ActionKind way = copies < runs ? ActionKind::kOffload : ActionKind::kEvict;
+  const auto cost = static_cast<double>(std::min(runs, copies));
   const auto bytes = static_cast<double>(graph_.buffers[buffer].bytes);
-  const auto gap = static_cast<double>(time_of(next_need(value)) - time_of(op_) + 1);
+  const auto gap = static_cast<double>(gap_of(buffer));
   const double jitter =
       weights_.noise == 0
           ? 1
           : 1 + weights_.noise * static_cast<double>(mix(weights_.seed + mix(buffer)) >> 40u) / (1u << 24u);
-  return jitter * raised(cost, weights_.cost_power) /
-         (raised(bytes, weights_.bytes_power) * raised(gap, weights_.gap_power));
+  return Best{jitter * raised(cost, weights_.cost_power) /
+                  (raised(bytes, weights_.bytes_power) * raised(gap, weights_.gap_power)),
+              way};
+}
+
+// Until it is needed next; what lasts, in the next iteration.
+std::uint64_t Scores::gap_of(std::uint32_t buffer) {
+  const std::uint64_t need = next_need(model_.current(buffer));
+  const bool is_next = need >= graph_.ops.size() && graph_.buffers[buffer].lasts;
+  const std::uint64_t more = is_next ? time_of(graph_.touched[buffer].front()) : 0;
+  return time_of(need) + more - time_of(op_) + 1;
 }
 
 std::uint64_t Scores::time_of(std::uint64_t op) const {

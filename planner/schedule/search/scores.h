@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/schedule/model/model.h"
@@ -28,13 +29,19 @@ class Scores {
   /// `graph` and `model`, which is asked what is in memory, must outlive it.
   Scores(const OpGraph& graph, const Model& model, const Weights& weights);
 
-  /// Of `buffer` before `op`; the least goes first. Requires: ops come in order.
-  double of(std::uint32_t buffer, std::uint32_t op);
+  struct Best {
+    double score;
+    ActionKind way;  ///< kEvict or kOffload
+  };
+  /// Of `buffer` before `op`, in the way that costs less of those that may be; the least goes first. Requires:
+  /// ops come in order.
+  std::optional<Best> of(std::uint32_t buffer, std::uint32_t op, bool may_evict, bool may_offload);
   /// Spent so far, in steps of about 1 ns.
   [[nodiscard]] std::uint64_t work() const { return work_; }
 
  private:
   [[nodiscard]] std::uint64_t time_of(std::uint64_t op) const;
+  [[nodiscard]] std::uint64_t gap_of(std::uint32_t buffer);
   std::uint64_t cost_of(std::uint32_t value);
   std::uint64_t next_need(std::uint32_t value);
   std::uint64_t next_touch(std::uint32_t buffer);

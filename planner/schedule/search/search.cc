@@ -36,13 +36,13 @@ constexpr std::array<std::uint64_t, 8> kSegments{2, 3, 4, 6, 8, 12, 16, 24};  //
 std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
 
 auto cost_of(const Found& found) {
-  return std::pair(found.outcome.replay_ns + kReplayNs * found.outcome.replays, found.steps.size());
+  return std::pair(found.outcome.added_ns() + kReplayNs * found.outcome.replays, found.steps.size());
 }
 
 // Nothing that is found after the plain weights can be much better.
 bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
   constexpr std::uint64_t kSharesOfGap = 100;  // 1/this of the bound
-  return found.outcome.replay_ns <= bound_ns + bound_ns / kSharesOfGap;
+  return found.outcome.added_ns() <= bound_ns + bound_ns / kSharesOfGap;
 }
 
 Weights weights_at(int round, std::uint64_t seed) {
@@ -99,7 +99,8 @@ std::vector<Step> part_of(const std::vector<Step>& steps, std::uint64_t seed) {
   const std::uint64_t left_out = 1 + lots.next() % 8;  // of 16
   std::vector<Step> part;
   for (const Step& step : steps) {
-    if (step.kind == ActionKind::kEvict && lots.next() % 16 >= left_out) part.push_back(step);
+    const bool leaves = step.kind == ActionKind::kEvict || step.kind == ActionKind::kOffload;
+    if (leaves && lots.next() % 16 >= left_out) part.push_back(step);
   }
   return part;
 }
@@ -135,12 +136,12 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
     std::optional<Found> found =
         try_weights(graph, budget, limits.smallest, weights_at(round, limits.seed), work, first);
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
-    if (best && (best->outcome.replays == 0 || is_near_bound(*best, bound_ns))) break;
+    if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
     if (!best) best = try_segments(graph, budget, limits.smallest, work);
     tried_segments = true;
     if (best && limits.gaps != nullptr)
-      bound_ns = least_replay_ns(*limits.gaps, budget, best->outcome.replay_ns);
+      bound_ns = least_added_ns(*limits.gaps, budget, best->outcome.added_ns());
   }
   // Whatever the work limit: a schedule of any cost is better than none.
   if (!best && !tried_segments && !limits.stop.stop_requested())

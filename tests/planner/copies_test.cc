@@ -1,0 +1,182 @@
+// Schedules that offload: the model of the runtime against the independent validator, and what copies are
+// for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/support/mix.h"
+#include "planner/schedule/model/validator.h"
+#include "planner/schedule/proofs/overhead_bound.h"
+#include "planner/schedule/received_schedule.h"
+#include "planner/schedule/scheduler.h"
+#include "tests/planner/schedule_logs.h"
+
+namespace stowage::planner::schedule {
+namespace {
+
+constexpr Bytes kPlenty = Bytes(std::uint64_t{1} << 50u);
+
+ScheduleOptions options_for_tests() {
+  ScheduleOptions options;
+  options.smallest = Bytes(0);
+  options.work_limit = 50'000'000;
+  options.or_unplaced = true;
+  return options;
+}
+
+Bytes share_of_peak(const StepLog& log, double share) {
+  return Bytes(static_cast<std::uint64_t>(share * static_cast<double>(play(*make_op_graph(log), {}).peak)));
+}
+
+StepLog random_log_with_stores(std::uint64_t seed, std::uint32_t ops) {
+  StepLog log = random_log(seed, ops);
+  SplitMix lots(seed + 7);
+  for (std::size_t b = 0; b < log.stays.size(); ++b)
+    log.copy_ns.push_back(lots.next() % 3 == 0 ? 0 : 1000 * (1 + lots.next() % 40));
+  return log;
+}
+
+TEST(Copies, ModelAgreesWithTheValidatorUnderRandomActions) {
+  std::uint64_t replays = 0, copies = 0, begun_away = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    const StepLog log = random_log_with_stores(seed, 4 + seed % 14);
+    const Result<OpGraph> graph = make_op_graph(log);
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    std::vector<Step> steps;
+    SplitMix lots(seed + 77);
+    for (std::uint32_t op = 0; op < graph->ops.size(); ++op) {
+      for (std::uint32_t b = 0; b < graph->buffers.size(); ++b) {
+        if (graph->buffers[b].entry == kNone || lots.next() % 3 != 0) continue;
+        steps.push_back({op, ActionKind(lots.next() % 4), b});
+        // Only what can be done stays: the validator refuses the rest.
+        if (play(*graph, steps).refused > 0) steps.pop_back();
+      }
+    }
+    const Outcome outcome = play(*graph, steps);
+    const Result<Verdict> verdict = validate_schedule(log, of_steps(log, *graph, steps), kPlenty);
+    ASSERT_TRUE(verdict.ok()) << seed << ": " << verdict.error().message;
+    ASSERT_EQ(verdict->peak.value(), outcome.peak) << seed;
+    ASSERT_EQ(verdict->replays, outcome.replays) << seed;
+    ASSERT_EQ(verdict->replay_ns, outcome.replay_ns) << seed;
+    ASSERT_EQ(verdict->copies, outcome.copies) << seed;
+    ASSERT_EQ(verdict->copy_ns, outcome.copy_ns) << seed;
+    replays += outcome.replays;
+    copies += outcome.copies;
+    begun_away += left_away(*graph, steps).size();
+  }
+  EXPECT_GT(replays, 1000u);
+  EXPECT_GT(copies, 3000u);
+  EXPECT_GT(begun_away, 100u);
+}
+
+TEST(Copies, AJobOfParametersFitsIntoAThirdOfItsPeak) {
+  const StepLog log = optimized(12, 64, 4, 20);
+  StepLog without = log;
+  without.copy_ns.clear();
+  for (const double share : {0.75, 0.5, 0.33}) {
+    const Bytes budget = share_of_peak(log, share);
+    EXPECT_FALSE(make_schedule(without, budget, options_for_tests()).ok()) << share;
+    const Result<Schedule> made = make_schedule(log, budget, options_for_tests());
+    ASSERT_TRUE(made.ok()) << share << made.error().message;
+    EXPECT_GT(made->copies, 0u);
+    EXPECT_LE(made->peak, budget);
+    EXPECT_LE(made->bound_ns, made->replay_ns + made->copy_ns);
+    EXPECT_GE(made->bound_ns * 8 / 5, made->replay_ns + made->copy_ns) << share;
+    const Result<Schedule> taken = accept_schedule(log, made->actions, budget);
+    ASSERT_TRUE(taken.ok()) << taken.error().message;
+    EXPECT_EQ(taken->copies, made->copies);
+    EXPECT_EQ(taken->copy_ns, made->copy_ns);
+    EXPECT_EQ(taken->lasting, made->lasting);
+    EXPECT_EQ(taken->height, made->height);
+  }
+}
+
+// Forward reads the parameters in one order, backward in the other; the optimizer reads three times as much. The
+// states of most layers are used once and stay away; each costs two copies.
+TEST(Copies, StatesStayAwayFromOneIterationToTheNext) {
+  const StepLog log = optimized(12, 64, 4, 20);
+  const OpGraph graph = *make_op_graph(log);
+  const Result<Schedule> made = make_schedule(log, share_of_peak(log, 0.5), options_for_tests());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  std::vector<Step> steps;
+  for (const Action& action : made->actions) {
+    const auto home = std::find_if(graph.buffers.begin(), graph.buffers.end(),
+                                   [&](const OpGraph::BufferNode& b) { return b.entry == action.entry; });
+    steps.push_back({action.op, action.kind, static_cast<std::uint32_t>(home - graph.buffers.begin())});
+  }
+  const std::vector<std::uint32_t> away = left_away(graph, steps);
+  EXPECT_GE(away.size(), 6u);
+  for (const std::uint32_t buffer : away) {
+    const Action first{ActionKind::kOffload, 0, graph.buffers[buffer].entry};
+    EXPECT_NE(std::find(made->actions.begin(), made->actions.end(), first), made->actions.end())
+        << "the first iteration that follows it may begin with it in memory";
+  }
+}
+
+TEST(Copies, WhatIsNeverWrittenIsOnlyCopiedBack) {
+  LogBuilder builder;
+  const std::uint32_t frozen = builder.before(8);
+  const std::uint32_t other = builder.before(8);
+  const std::uint32_t a = builder.op({frozen}, 1);
+  const std::uint32_t b = builder.op({a}, 8);
+  builder.op({b, other}, 1);
+  builder.free(b);
+  builder.op({{other, ValueRole::kChanged}}, {}, {.recipe = false});
+  builder.store(frozen, 10);
+  builder.store(other, 10);
+  const StepLog log = builder.build();
+  const OpGraph graph = *make_op_graph(log);
+  const Outcome of_frozen = play(graph, {{1, ActionKind::kOffload, frozen}});
+  EXPECT_EQ(of_frozen.refused, 0u);
+  EXPECT_EQ(of_frozen.copies, 1u) << "it comes back in each iteration, and was stored in an earlier one";
+  const Outcome of_other = play(graph, {{0, ActionKind::kOffload, other}});
+  EXPECT_EQ(of_other.refused, 0u);
+  EXPECT_EQ(of_other.copies, 2u);
+}
+
+TEST(Copies, TheCheaperWayIsTaken) {
+  for (const std::uint64_t copy_us : {1u, 1000u}) {
+    LogBuilder builder;
+    const std::uint32_t leaf = builder.before(1);
+    const std::uint32_t value = builder.op({leaf}, 16, 100);
+    const std::uint32_t wide = builder.op({leaf}, 16, 10);
+    builder.op({wide}, 1);
+    builder.free(wide);
+    builder.op({value}, 1);
+    builder.free(value);
+    builder.store(value, copy_us);
+    const StepLog log = builder.build();
+    ScheduleOptions options = options_for_tests();
+    options.placed = false;
+    const Result<Schedule> made = make_schedule(log, share_of_peak(log, 0.8), options);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_EQ(made->copies, copy_us == 1 ? 2u : 0u);
+  }
+}
+
+TEST(Copies, AFoundScheduleIsNeverBelowItsBound) {
+  int offloading = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    const StepLog log = random_log_with_stores(seed, 6 + seed % 12);
+    ScheduleOptions options = options_for_tests();
+    options.placed = false;
+    options.work_limit = 5'000'000;
+    for (const double share : {0.8, 0.6, 0.45}) {
+      const Bytes budget = share_of_peak(log, share);
+      const Result<Schedule> made = make_schedule(log, budget, options);
+      const OpGraph graph = *make_op_graph(log);
+      if (!made) {
+        ASSERT_EQ(made.error().code, ErrorCode::kUnplannable) << seed << made.error().message;
+        continue;
+      }
+      offloading += made->copies > 0 ? 1 : 0;
+      const GapTable gaps = make_gaps(graph, 0);
+      ASSERT_LE(least_peak(gaps), budget.value()) << seed;
+      ASSERT_LE(made->bound_ns, made->replay_ns + made->copy_ns) << seed;
+    }
+  }
+  EXPECT_GT(offloading, 50);
+}
+
+}  // namespace
+}  // namespace stowage::planner::schedule
