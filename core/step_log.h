@@ -42,7 +42,7 @@ struct StepLog {
   std::vector<OpId> pinned_from;            ///< by buffer: from this op on it stays; kNoOp: it never has to
   std::vector<ValueRole> roles;             ///< by Trace::values
   std::vector<std::uint64_t> shape_hashes;  ///< by op: of its name and its tensors' types and sizes
-  std::vector<Bytes> replay_extra;      ///< by op: bytes that running it again takes besides its workspace
+  std::vector<Bytes> replay_extra;  ///< by op: bytes that running it again takes besides its workspace
   /// By buffer: what a copy to its store takes, or one back; 0: it is never offloaded. Empty: none is.
   std::vector<std::uint64_t> copy_ns;
   std::vector<BufferId> made;           ///< the buffers that ops made, in order: a schedule's numbering
@@ -99,7 +99,7 @@ struct Action {
 
 /// What is evicted, offloaded and restored in each iteration of one kind. Anything else that an op finds away
 /// is restored on demand. A lasting buffer that is away when the iteration ends is away when it begins, too,
-/// and is offloaded before op 0 if it is not; all others are in memory by then.
+/// and is offloaded before op 0 if it is not.
 struct Schedule {
   std::vector<std::uint64_t> shape_hashes;  ///< of the ops it is for; an iteration that differs leaves it
   /// By op: entries that there are when it begins; empty if that is not known. With it a few ops that differ

@@ -64,7 +64,7 @@ def cell(output: str, share: int) -> str:
     report = report_in(output)
     schedule = report.get("budget", {}).get("schedule", {})
     if schedule.get("since_iteration") and schedule["ops_ms"]:
-        predicted, least = (100 * schedule[key] / schedule["ops_ms"] for key in ("recompute_ms", "least_recompute_ms"))
+        predicted, least = (100 * schedule[key] / schedule["ops_ms"] for key in ("recompute_ms", "least_ms"))
         return f"{predicted:.1f} (≥ {least:.1f})"
     if found := NONE.search(output):
         budget, bound, least = map(float, found.groups())

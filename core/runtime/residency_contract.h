@@ -13,8 +13,8 @@
 // 2. The leaves that an evicted buffer starts from are anchored: they stay in memory until the buffer is
 //    restored or dies, even if the job frees them.
 // 3. To restore a buffer, the ops that make its value run again, from the values that are in memory. Every
-//    output of these ops that is away is restored with it. Values of dead buffers exist only until the last of
-//    these ops that needs them.
+//    output of these ops that is away is restored with it. Values of dead buffers exist only until the last
+//    of these ops that needs them.
 // 4. While an op runs again, its outputs, its workspace, scratch buffers for what it replaces and copies of
 //    what it changes in place are held in addition. A value that no other op needs is changed in place
 //    itself.
@@ -26,8 +26,11 @@
 //    seen. It needs no recipe, and what was evicted may start from it: it comes back, and stays, before an op
 //    reads it, also one that runs again. A copy in its store is good until the buffer is written: what did
 //    not change since is not copied there again.
-// 8. At an iteration's end all that is offloaded comes back, but for buffers that lasted through the
-//    iteration: a schedule may leave them away, and then the next iteration begins with the same ones away.
+// 8. At an iteration's end all that is evicted comes back, and what is offloaded stays so. Of the buffers
+// that
+//    lasted through an iteration that follows a schedule the same ones are away at its end as at its
+//    beginning. What it made and leaves behind counts as in memory when the next one begins, though it may be
+//    away.
 // 9. Only the runtime keeps values (ValueState::kKept). Under a schedule there are no spares, and an
 //    overwritten leaf is copied only if what starts from it does not fit.
 //

@@ -74,8 +74,8 @@ struct FollowCounters {
   std::uint64_t iterations = 0;  ///< followed to their end
   std::uint64_t resynced = 0;    ///< iterations that went on behind a few ops that differed
   std::uint64_t left = 0;        ///< iterations that differed in more
-  std::uint64_t evictions = 0;   ///< done as the schedule says
-  std::uint64_t refused = 0;     ///< evictions of the schedule that were not possible
+  std::uint64_t evictions = 0;   ///< and offloads, done as the schedule says
+  std::uint64_t refused = 0;     ///< of the schedule, that were not possible
   std::uint64_t ops_hash = 0;    ///< of the ops of the present iteration so far
 };
 

@@ -40,8 +40,8 @@ Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions,
   schedule.peak = verdict->peak;
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
-  schedule.bound_ns = least_added_ns(make_gaps(*graph, ScheduleOptions().smallest.value()),
-                                             budget.value(), schedule.replay_ns + schedule.copy_ns);
+  schedule.bound_ns = least_added_ns(make_gaps(*graph, ScheduleOptions().smallest.value()), budget.value(),
+                                     schedule.replay_ns + schedule.copy_ns);
   std::vector<Span> spans;
   static_cast<void>(play(*graph, steps_of(*graph, schedule.actions), &spans));
   const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);

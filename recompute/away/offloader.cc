@@ -14,13 +14,18 @@
 #include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
-bool Offloader::may_offload(const StorageRecord& record) const {
-  if (record.away() || record.pinned || record.locks > 0 || record.bytes == 0) return false;
+bool Offloader::is_offloadable(const StorageRecord& record) const {
+  if (record.pinned || record.bytes == 0) return false;
   if (record.may_change() || record.holds > 0 || record.watch) return false;
   if (!record.alive() || !guard_covers(record.bytes) || store_of(record) == nullptr) return false;
   const c10::StorageImpl& impl = *record.address;
   if (!impl.device().is_cpu() && record.stream < 0) return false;  // nobody knows what it has to wait for
+  if (record.away()) return true;
   return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
+}
+
+bool Offloader::may_offload(const StorageRecord& record) const {
+  return !record.away() && record.locks == 0 && is_offloadable(record);
 }
 
 // Null: it failed.
@@ -132,6 +137,11 @@ c10::Storage Offloader::kept_bytes(Value& leaf, c10::DeviceType type) {
 std::uint64_t Offloader::cost_ns(const StorageRecord& record) const {
   const std::uint64_t one = store_of(record)->copy_ns(record.bytes);
   return record.stored != nullptr ? one : 2 * one;
+}
+
+std::uint64_t Offloader::copy_ns(const StorageRecord& record) const {
+  const Store* const store = store_of(record);
+  return store != nullptr ? store->copy_ns(record.bytes) : 0;
 }
 
 std::uint64_t Offloader::cost_ns(const Value& kept) const {

@@ -32,8 +32,10 @@ class Offloader {
   void set_poison(bool poison) { poison_ = poison; }
   void set_watch(ContentWatch* watch) { watch_ = watch; }
 
-  /// True if there is a store for its device, and if it is alive, resident, unlocked, and neither pinned nor
-  /// open to code that is not seen. Cheap.
+  /// True if there is a store for its device, and if it is alive and neither pinned nor open to code that is
+  /// not seen: it may be offloaded whenever it is resident and unlocked. Cheap.
+  [[nodiscard]] bool is_offloadable(const StorageRecord& record) const;
+  /// is_offloadable(), and it is resident and unlocked. Cheap.
   [[nodiscard]] bool may_offload(const StorageRecord& record) const;
   /// Copies and empties it if may_offload(). False: it stays as it was; Stores::trouble says why if the store
   /// failed.
@@ -53,6 +55,8 @@ class Offloader {
   /// What the copies there, where that is to be made, and back take. Requires: there is a store for its
   /// device.
   [[nodiscard]] std::uint64_t cost_ns(const StorageRecord& record) const;
+  /// What one copy takes, there or back. 0: there is no store for its device.
+  [[nodiscard]] std::uint64_t copy_ns(const StorageRecord& record) const;
   [[nodiscard]] std::uint64_t cost_ns(const Value& kept) const;
 
  private:

@@ -58,7 +58,7 @@ void OpCall::begin(c10::ArrayRef<c10::IValue> arguments) {
     std::this_thread::sleep_for(kRetryAfter);
     lock.lock();
   }
-  if (machine_.steps.records()) note_begin();
+  if (machine_.steps.wants_arguments()) note_begin();
   if (verification_ != nullptr) begin_check();
   machine_.forced.before_op();
   begun_ = true;

@@ -141,6 +141,14 @@ void Residency::restore_all() {
   restore_each(away);
 }
 
+void Residency::restore_evicted() {
+  std::vector<StorageRecord*> evicted;
+  book_.for_each([&](StorageRecord& record) {
+    if (record.evicted) evicted.push_back(&record);
+  });
+  restore_each(evicted);
+}
+
 void Residency::restore_dependents(StorageRecord& record) { restore_each(dependents_of(record.current)); }
 
 void Residency::before_write(StorageRecord& record, bool as_planned) {

@@ -55,6 +55,8 @@ class Residency {
   /// Brings it back if it is evicted or offloaded. Throws what the ops throw, and if the store fails.
   void restore(StorageRecord& record) { rematerializer_.restore(record); }
   void restore_all();
+  /// All that is evicted; what is offloaded stays so.
+  void restore_evicted();
   /// Rematerializer::drop_made().
   std::uint64_t drop_made(std::uint64_t bytes, Place place) {
     return rematerializer_.drop_made(bytes, place);

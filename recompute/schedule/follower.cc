@@ -13,30 +13,69 @@ void Follower::follow(Schedule schedule) {
   const auto same = std::find_if(kinds_.begin(), kinds_.end(), [&](const Schedule& kind) {
     return kind.shape_hashes == schedule.shape_hashes;
   });
-  if (same != kinds_.end()) return void(*same = std::move(schedule));
+  if (same != kinds_.end()) {
+    lasting_[static_cast<std::size_t>(same - kinds_.begin())].resize(schedule.lasting.size());
+    return void(*same = std::move(schedule));
+  }
+  lasting_.emplace_back(schedule.lasting.size(), Made{nullptr, 0});
   kinds_.push_back(std::move(schedule));
 }
 
 void Follower::leave() {
   kinds_.clear();
   made_.clear();
+  lasting_.clear();
   history_.clear();
   recent_.clear();
   now_ = next_ = 0;
   course_ = Course::kWaiting;
 }
 
+StorageRecord* Follower::find(const std::vector<Made>& buffers, std::size_t at) const {
+  if (at >= buffers.size()) return nullptr;
+  StorageRecord* const record = book_.find(buffers[at].storage);
+  return record != nullptr && record->serial == buffers[at].serial ? record : nullptr;
+}
+
 StorageRecord* Follower::find(std::uint32_t entry) const {
-  if (entry >= made_.size()) return nullptr;
-  StorageRecord* const record = book_.find(made_[entry].storage);
-  return record != nullptr && record->serial == made_[entry].serial ? record : nullptr;
+  return entry < kLastingEntries ? find(made_, entry) : find(lasting_[now_], entry - kLastingEntries);
 }
 
 void Follower::act(const Action& action) {
   StorageRecord* const record = find(action.entry);
   if (record == nullptr) return void(++counts_.refused);
-  if (action.kind == ActionKind::kRematerialize) return residency_.restore(*record);
-  ++(residency_.evict(*record) ? counts_.evictions : counts_.refused);
+  switch (action.kind) {
+    case ActionKind::kRematerialize:
+    case ActionKind::kRestore:
+      return residency_.restore(*record);
+    case ActionKind::kEvict:
+      return void(++(residency_.evict(*record) ? counts_.evictions : counts_.refused));
+    case ActionKind::kOffload:
+      if (record->offloaded) return;
+      ++(residency_.offloader().offload(*record) ? counts_.evictions : counts_.refused);
+  }
+}
+
+std::size_t Follower::first_lasting() const {
+  const std::vector<UseAt>& lasting = kinds_[now_].lasting;
+  const auto is_before = [](const UseAt& use, std::size_t op) { return use.op < op; };
+  return static_cast<std::size_t>(std::lower_bound(lasting.begin(), lasting.end(), next_op_ - 1, is_before) -
+                                  lasting.begin());
+}
+
+bool Follower::asks_for_inputs() const {
+  if (!acted_ || kinds_.empty() || kinds_[now_].lasting.empty()) return false;
+  const std::size_t first = first_lasting();
+  return first < kinds_[now_].lasting.size() && kinds_[now_].lasting[first].op == next_op_ - 1;
+}
+
+void Follower::note_inputs(std::span<StorageRecord* const> inputs) {
+  const std::vector<UseAt>& lasting = kinds_[now_].lasting;
+  for (std::size_t at = first_lasting(); at < lasting.size() && lasting[at].op == next_op_ - 1; ++at) {
+    if (lasting[at].input >= inputs.size()) continue;
+    const StorageRecord& record = *inputs[lasting[at].input];
+    lasting_[now_][at] = {record.address, record.serial};
+  }
 }
 
 bool Follower::continues(const Schedule& schedule, std::uint64_t shape) const {
@@ -59,13 +98,15 @@ bool Follower::turn(std::uint64_t shape) {
 // What another schedule evicted stays so until it is read.
 void Follower::catch_up() {
   const std::vector<Action>& actions = kinds_[now_].actions;
-  std::map<std::uint32_t, ActionKind> latest;  // by entry
+  std::map<std::uint32_t, Action> latest;  // by entry
   for (next_action_ = 0; next_action_ < actions.size() && actions[next_action_].op < next_op_; ++next_action_)
-    latest[actions[next_action_].entry] = actions[next_action_].kind;
-  for (const auto& [entry, kind] : latest) {
-    StorageRecord* const record = kind == ActionKind::kEvict ? find(entry) : nullptr;
-    if (record != nullptr && residency_.evict(*record)) ++counts_.evictions;
+    latest[actions[next_action_].entry] = actions[next_action_];
+  const std::uint64_t refused = counts_.refused;
+  for (const auto& [entry, action] : latest) {
+    const bool leaves = action.kind == ActionKind::kEvict || action.kind == ActionKind::kOffload;
+    if (leaves) act(action);
   }
+  counts_.refused = refused;  // what the job does not have any more is no matter
 }
 
 void Follower::note_resync() {
@@ -142,10 +183,12 @@ void Follower::act_before_next_op() {
   for (; next_action_ < actions.size() && actions[next_action_].op == next_op_; ++next_action_)
     act(actions[next_action_]);
   ++next_op_;
+  acted_ = true;
 }
 
 void Follower::before_op(std::uint64_t shape) {
   counts_.ops_hash = mix((counts_.ops_hash ^ shape) + kGoldenGamma);
+  acted_ = false;
   if (course_ == Course::kWaiting) return;
   recent_.note({shape, made_.size()});
   const bool follows = is_on_course() && !detour_.is_on() && (continues(kinds_[now_], shape) || turn(shape));
@@ -189,6 +232,7 @@ void Follower::next_iteration() {
   recent_.clear();
   now_ = next_;
   next_op_ = next_action_ = 0;
+  acted_ = false;
   counts_.ops_hash = 0;
   course_ = Course::kOn;
 }

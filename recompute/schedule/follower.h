@@ -1,7 +1,9 @@
 // Follows schedules, one for each kind of iteration: carries out a Schedule's actions before each op of an
 // iteration, as long as the ops are those that it was made for.
 //
-// Ops and the buffers that they make are counted from the iteration's beginning. An iteration begins with the
+// Ops and the buffers that they make are counted from the iteration's beginning. What lasts is known by its
+// first use in the iteration before: in the first one that follows a schedule nothing that lasts is offloaded
+// before that. An iteration begins with the
 // schedule of the kind that most likely comes. At an op of another shape than the
 // schedule's (recipe/call_hash.h) it goes on with one that has the same ops so far, and evicts what is
 // evicted there by then. Where there is none it waits for ops that the schedule has a little later, and goes
@@ -15,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/runtime/runtime_counters.h"
@@ -39,6 +42,10 @@ class Follower {
 
   /// Carries out the op's actions. Throws what recomputation throws.
   void before_op(std::uint64_t shape);
+  /// note_inputs() is to be called for the present op: it uses something that lasts for the first time.
+  [[nodiscard]] bool asks_for_inputs() const;
+  /// As in the log that the schedule was made of.
+  void note_inputs(std::span<StorageRecord* const> inputs);
   /// The present op made this buffer.
   void made(const StorageRecord& record);
   /// An iteration ended and the next begins.
@@ -52,6 +59,9 @@ class Follower {
   };
   /// What the present iteration's op made as number `entry`; null: not yet, or it is gone.
   [[nodiscard]] StorageRecord* find(std::uint32_t entry) const;
+  [[nodiscard]] StorageRecord* find(const std::vector<Made>& buffers, std::size_t at) const;
+  /// Those of the followed kind that the present op uses first, from the first on.
+  [[nodiscard]] std::size_t first_lasting() const;
   void act(const Action& action);
   void act_before_next_op();
   [[nodiscard]] bool continues(const Schedule& schedule, std::uint64_t shape) const;
@@ -80,6 +90,8 @@ class Follower {
   std::size_t next_ = 0;  ///< the kind that most likely comes next
   KindHistory history_;
   std::vector<Made> made_;
+  std::vector<std::vector<Made>> lasting_;  ///< by kind, as Schedule::lasting
+  bool acted_ = false;                      ///< before the present op, which is next_op_ - 1
   std::size_t next_op_ = 0;
   std::size_t next_action_ = 0;
   enum class Course : std::uint8_t { kWaiting, kOn, kLost };

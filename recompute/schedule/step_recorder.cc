@@ -10,7 +10,8 @@ constexpr std::uint32_t kNoMaker = kNoOp.value();
 
 }  // namespace
 
-StepRecorder::StepRecorder(MemoryMeter& meter, std::uint64_t evicted) : meter_(meter) {
+StepRecorder::StepRecorder(MemoryMeter& meter, std::uint64_t evicted, const Offloader& offloader)
+    : meter_(meter), offloader_(offloader) {
   meter_.start(evicted);
 }
 
@@ -20,7 +21,7 @@ std::uint32_t StepRecorder::track(StorageRecord& record, std::uint64_t birth, st
   const auto [at, fresh] = by_serial_.try_emplace(record.serial, static_cast<std::uint32_t>(tracked_.size()));
   if (!fresh) return at->second;
   tracked_.push_back({&record, record.impl, record.serial, record.bytes, birth, kNever.value(), 0, maker,
-                      false, kNoMaker, false});
+                      false, kNoMaker, false, offloader_.copy_ns(record)});
   alive_.push_back(at->second);
   return at->second;
 }
@@ -36,6 +37,7 @@ void StepRecorder::notice_deaths(std::span<const Argument> arguments) {
       return true;
     }
     const StorageRecord& record = *tracked.record;
+    if (tracked.copy_ns != 0 && !offloader_.is_offloadable(record)) tracked.copy_ns = 0;
     const bool pinned = record.pinned || record.parameter || record.may_change();
     if (!pinned || tracked.pinned || tracked.pinned_from != kNoMaker) return false;
     const auto is_it = [&](const Argument& argument) { return argument.record == tracked.record; };
@@ -221,6 +223,7 @@ Result<StepLog> StepRecorder::finish() {
     log.trace.buffers.push_back(row.buffer);
     log.stays.push_back(row.stay);
     log.pinned_from.push_back(row.tracked == kNoMaker ? kNoOp : OpId(tracked_[row.tracked].pinned_from));
+    log.copy_ns.push_back(row.tracked == kNoMaker ? 0 : tracked_[row.tracked].copy_ns);
     if (row.tracked == kNoMaker) continue;
     numbers[row.tracked] = number;
     if (tracked_[row.tracked].maker != kNoMaker) log.made.emplace_back(number);

@@ -15,6 +15,7 @@
 
 #include "core/result.h"
 #include "core/step_log.h"
+#include "recompute/away/offloader.h"
 #include "recompute/schedule/memory_meter.h"
 #include "recompute/storage/storage_book.h"
 
@@ -22,8 +23,9 @@ namespace stowage::recompute {
 
 class StepRecorder {
  public:
-  /// `evicted`: bytes of the job that are evicted now.
-  StepRecorder(MemoryMeter& meter, std::uint64_t evicted);
+  /// `evicted`: bytes of the job that are evicted now. `offloader` says what may be offloaded; it outlives
+  /// this.
+  StepRecorder(MemoryMeter& meter, std::uint64_t evicted, const Offloader& offloader);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
@@ -58,6 +60,7 @@ class StepRecorder {
     bool pinned;                ///< at a time when no op asked for it
     std::uint32_t pinned_from;  ///< the op at which it was pinned
     bool made_again;            ///< some version has a recipe
+    std::uint64_t copy_ns;      ///< 0: there was a time when it could not be offloaded
   };
   struct Slot {
     std::uint32_t tracked;
@@ -87,6 +90,7 @@ class StepRecorder {
   void add_ops(StepLog& log, const std::vector<std::uint32_t>& numbers) const;
 
   MemoryMeter& meter_;
+  const Offloader& offloader_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> name_numbers_;
   std::vector<Tracked> tracked_;

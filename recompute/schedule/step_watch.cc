@@ -18,6 +18,12 @@ StepWatch::Call StepWatch::before_op(const CallHash& hash) {
 
 void StepWatch::begin_op(Call& call, const OpTraits& traits,
                          std::span<const StepRecorder::Argument> arguments) {
+  if (follower_.asks_for_inputs()) {
+    std::vector<StorageRecord*> inputs;
+    for (const StepRecorder::Argument& argument : arguments) inputs.push_back(argument.record);
+    follower_.note_inputs(inputs);
+  }
+  if (recorder_ == nullptr) return;
   const std::uint32_t flags = (traits.mutates ? kOpInPlace : 0u) | (traits.random ? kOpRandom : 0u) |
                               (traits.unrepeatable || traits.unrepeatable_kernel ? kOpNondeterministic : 0u);
   note_evicted_dead();
@@ -64,7 +70,7 @@ void StepWatch::end_iteration() {
   if (!hands_out && !follower_.follows()) return;
   try {
     const Deeper may_fail(this_thread().may_fail);
-    residency_.restore_all();
+    follower_.follows() ? residency_.restore_evicted() : residency_.restore_all();
   } catch (const c10::Error&) {  // it stays away and comes back on demand
   }
 }
@@ -104,7 +110,8 @@ void StepWatch::begin_iteration() {
     times_->begin_iteration();
     died_ = residency_.counts().died_total;
     recorder_ = std::make_unique<StepRecorder>(
-        meter, residency_.counts().evicted_bytes + residency_.counts().offloaded_bytes);
+        meter, residency_.counts().evicted_bytes + residency_.counts().offloaded_bytes,
+        residency_.offloader());
     replayed_.clear();
   }
   residency_.log_replays(recorder_ != nullptr ? &replayed_ : nullptr);

@@ -38,7 +38,8 @@ class StepWatch {
   };
   /// An op is about to look at its arguments. Throws what recomputation throws.
   Call before_op(const CallHash& hash);
-  [[nodiscard]] bool records() const { return recorder_ != nullptr; }
+  /// begin_op() is to be called.
+  [[nodiscard]] bool wants_arguments() const { return recorder_ != nullptr || follower_.asks_for_inputs(); }
   void begin_op(Call& call, const OpTraits& traits, std::span<const StepRecorder::Argument> arguments);
   /// The op runs from now on: the recorded one's time begins.
   void start_timing(Call& call) {
@@ -61,7 +62,8 @@ class StepWatch {
   Follower& follower() { return follower_; }
 
   /// Before history is cut at an iteration's end: the log is finished, and what is evicted comes back where
-  /// the next iteration is recorded or follows a schedule, as far as memory allows.
+  /// the next iteration follows a schedule, and all that is away where one is recorded, as far as memory
+  /// allows.
   void end_iteration();
   /// Called after history was cut.
   void begin_iteration();

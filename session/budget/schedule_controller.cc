@@ -76,7 +76,7 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
 }
 
 void ScheduleController::watch(const RuntimeCounters& counts) {
-  if (counts.evictions == at_mark_.evictions) return;
+  if (counts.evictions + counts.offloads == at_mark_.evictions + at_mark_.offloads) return;
   if (evicting_marks_ == 0) rescue_cost_.begin(at_mark_);
   if (++evicting_marks_ < kEvictingMarks) return;
   ++logs_;
@@ -118,7 +118,8 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
     if (schedule.received) return ask(budget_);  // this time it is made here
     const std::string copies = rescue_cost_.copies_ns() == 0 ? "" : " and copies";
     return stay_alone("rescue recomputes" + copies + " for " + in_ms(rescue_cost_.ns().value_or(0)) +
-                      " in an iteration, the schedule would recompute for " + in_ms(schedule.replay_ns));
+                      " in an iteration, the schedule would for " +
+                      in_ms(schedule.replay_ns + schedule.copy_ns));
   }
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");
@@ -127,9 +128,11 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   has_arena_ = schedule.height.value() != 0 && schedule.height <= highest;
   const std::lock_guard lock(mutex_);
   note(1, "budget: a schedule is followed: " + std::to_string(facts_.evictions) + " evictions and " +
-              std::to_string(replays) + " ops recomputed in each iteration");
+              std::to_string(replays) + " ops recomputed and " + std::to_string(schedule.copies) +
+              " copies to and from a store in each iteration");
   facts_.recomputed_ops = replays;
   facts_.recompute_ns = schedule.replay_ns;
+  facts_.copy_ns = schedule.copy_ns;
   facts_.least_ns = schedule.bound_ns;
   if (log_ != nullptr) {
     facts_.ops_ns = ops_ns(*log_);
@@ -155,6 +158,7 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   facts_.evictions = static_cast<std::uint64_t>(
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
+  facts_.copies = schedule.copies;
   if (facts_.since != 0) return;
   facts_.since = number;
   facts_.evictions_before = counts.evictions;

@@ -82,8 +82,9 @@ void KeptSchedules::keep(const Schedule& schedule, std::uint32_t marks, bool by_
         const std::lock_guard lock(mutex_);
         const std::optional<PrivateFolder> folder = folder_.make();
         if (!folder) return;
-        const KeptSchedule kept{folder_.context(),    info_.job,       marks, schedule.shape_hashes,
-                                schedule.made_before, schedule.actions, schedule.lasting};
+        const KeptSchedule kept{
+            folder_.context(),    info_.job,        marks,           schedule.shape_hashes,
+            schedule.made_before, schedule.actions, schedule.lasting};
         keep_as(*folder, name_of_ops(kept.shape_hashes), kept);
         if (by_job && !settings_.command.empty()) keep_as(*folder, name_of_job(), kept);
       },

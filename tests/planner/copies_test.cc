@@ -91,8 +91,8 @@ TEST(Copies, AJobOfParametersFitsIntoAThirdOfItsPeak) {
   }
 }
 
-// Forward reads the parameters in one order, backward in the other; the optimizer reads three times as much. The
-// states of most layers are used once and stay away; each costs two copies.
+// Forward reads the parameters in one order, backward in the other; the optimizer reads three times as much.
+// The states of most layers are used once and stay away; each costs two copies.
 TEST(Copies, StatesStayAwayFromOneIterationToTheNext) {
   const StepLog log = optimized(12, 64, 4, 20);
   const OpGraph graph = *make_op_graph(log);

@@ -62,8 +62,8 @@ StepLog chain(std::uint32_t layers, std::uint64_t granules);
 StepLog unet(std::uint32_t depth);
 /// Blocks of attention and perceptron with residuals, in-place dropout and masks, forward and back.
 StepLog transformer(std::uint32_t blocks);
-/// A chain of layers with a parameter each, and an optimizer of two states for each. Parameters, gradients and
-/// states have a store.
+/// A chain of layers with a parameter each, and an optimizer of two states for each. Parameters, gradients
+/// and states have a store.
 StepLog optimized(std::uint32_t layers, std::uint64_t parameter, std::uint64_t activation,
                   std::uint64_t copy_us);
 /// Any DAG: in-place ops, several outputs, values without recipes, deaths, leaves that die or are written.

@@ -122,7 +122,7 @@ PROBE int planned_take_log(unsigned long long* into) {
   }
   return 0;
 }
-/// 0 if there is a schedule now; `into`: its actions, replays, ns of these, peak and height.
+/// 0 if there is a schedule now; `into`: its actions, replays, ns of these, peak, height and copies.
 PROBE int planned_make(unsigned long long budget, unsigned long long smallest, int placed,
                        unsigned long long* into) {
   planner::schedule::ScheduleOptions options;
@@ -135,8 +135,8 @@ PROBE int planned_make(unsigned long long budget, unsigned long long smallest, i
     return 1;
   }
   schedule = *made;
-  const unsigned long long all[] = {schedule.actions.size(), schedule.replays, schedule.replay_ns,
-                                    schedule.peak.value(), schedule.height.value()};
+  const unsigned long long all[] = {schedule.actions.size(), schedule.replays,        schedule.replay_ns,
+                                    schedule.peak.value(),   schedule.height.value(), schedule.copies};
   std::copy(std::begin(all), std::end(all), into);
   return 0;
 }

@@ -44,4 +44,27 @@ std::uint64_t LogContents::fresh_bytes(std::uint32_t op) const {
   return sum;
 }
 
+std::vector<LastingState> lasting_under(const StepLog& log, const Schedule& schedule) {
+  std::vector<std::uint32_t> last_use(log.trace.buffers.size(), 0);
+  std::vector<bool> written(log.trace.buffers.size(), false);
+  for (std::uint32_t index = 0; index < log.trace.ops.size(); ++index) {
+    const Op& op = log.trace.ops[index];
+    for (std::size_t at = op.first_value; at < std::size_t{op.first_value} + op.input_count; ++at) {
+      const std::uint32_t buffer = log.trace.values[at].buffer.value();
+      last_use[buffer] = index;
+      const bool writes = log.roles[at] == ValueRole::kChanged || log.roles[at] == ValueRole::kReplaced;
+      written[buffer] = written[buffer] || writes;
+    }
+  }
+  std::vector<LastingState> states;
+  for (const LastingBuffer& one : lasting_buffers(log))
+    states.push_back({one.buffer.value(), written[one.buffer.value()], false});
+  for (const Action& action : schedule.actions) {
+    if (action.entry < kLastingEntries || action.entry - kLastingEntries >= states.size()) continue;
+    LastingState& state = states[action.entry - kLastingEntries];
+    state.away = action.kind == ActionKind::kOffload && action.op > last_use[state.buffer];
+  }
+  return states;
+}
+
 }  // namespace stowage::planner::schedule

@@ -51,4 +51,13 @@ class LogContents {
   std::vector<Content> slots_;                                          // by Trace::values
 };
 
+/// A lasting buffer (lasting_buffers()) in an iteration that follows a schedule.
+struct LastingState {
+  std::uint32_t buffer = 0;
+  bool written = false;  ///< by an op of the iteration
+  bool away = false;     ///< when it begins and ends: offloaded behind its last use, and not asked for again
+};
+/// In the order of a schedule's entries. Actions on what is not in the log are passed over.
+std::vector<LastingState> lasting_under(const StepLog& log, const Schedule& schedule);
+
 }  // namespace stowage::planner::schedule

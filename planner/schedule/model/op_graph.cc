@@ -28,6 +28,7 @@ class Builder {
       graph_.buffers.push_back({buffer.rounded.value(), kNone, log_.stays[index] == Stay::kMayGo,
                                 log_.pinned_from[index].value(), buffer.preexisting});
       graph_.buffers.back().lasts = buffer.preexisting && buffer.death == kNever;
+      graph_.buffers.back().survives = buffer.death == kNever;
       graph_.first_value.push_back(value_of({BufferId(index), 0}));
     }
     for (std::uint32_t entry = 0; entry < log_.made.size(); ++entry) name(log_.made[entry], entry);

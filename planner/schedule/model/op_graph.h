@@ -41,6 +41,7 @@ struct OpGraph {
     std::uint32_t pinned_from = kNone;  ///< op
     bool from_before = false;
     bool lasts = false;         ///< it is there before the iteration and behind it
+    bool survives = false;      ///< it is there behind it
     bool written = false;       ///< an op of the iteration writes it, after it was made
     std::uint64_t copy_ns = 0;  ///< to its store, or back; 0: it is never offloaded
   };

@@ -50,7 +50,7 @@ std::uint64_t misplaced_at_end(const OpGraph& graph, const Model& model,
   std::uint64_t found = 0;
   for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     const bool leaves_away = std::binary_search(away.begin(), away.end(), buffer);
-    if (graph.buffers[buffer].copy_ns > 0 && model.is_offloaded(buffer) != leaves_away) ++found;
+    if (graph.buffers[buffer].lasts && model.is_offloaded(buffer) != leaves_away) ++found;
   }
   return found;
 }

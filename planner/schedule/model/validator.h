@@ -20,8 +20,8 @@ struct Verdict {
 };
 
 /// Errors: what StepLog::validate() says; kInvalidPlan with the first op or action that is wrong: it is for
-/// other ops, an action is out of order or for a buffer that may not go, is not there or is in use, a buffer is
-/// not where the next iteration wants it, or more than `budget` is held.
+/// other ops, an action is out of order or for a buffer that may not go, is not there or is in use, a buffer
+/// is not where the next iteration wants it, or more than `budget` is held.
 [[nodiscard]] Result<Verdict> validate_schedule(const StepLog& log, const Schedule& schedule, Bytes budget);
 
 }  // namespace stowage::planner::schedule

@@ -84,8 +84,7 @@ class Walk {
   // What is evicted while the next op runs comes back after that: what is dead by then is dead.
   void price_new_gaps() {
     for (const std::uint32_t buffer : new_) {
-      if (open_[buffer] && open_[buffer]->evicted)
-        open_[buffer]->replay_ns = cost_of(model_.current(buffer));
+      if (open_[buffer] && open_[buffer]->evicted) open_[buffer]->replay_ns = cost_of(model_.current(buffer));
     }
     new_.clear();
   }
@@ -103,8 +102,9 @@ class Walk {
     if (open.first >= end && gap.next_end == 0) return;
     if (open.evicted && how != End::kUse) return free_.push_back(gap);
     if (!open.copied && how == End::kUse) return table_.gaps.push_back(gap);
-    if (!open.copied || how == End::kIteration) return;
-    copied_[content_of(buffer)].push_back({table_.gaps.size(), !open.evicted, how == End::kDeath});
+    if (!open.copied) return;
+    const bool comes_back = how == End::kUse || how == End::kOverwrite;
+    copied_[content_of(buffer)].push_back({table_.gaps.size(), !open.evicted, !comes_back});
     table_.gaps.push_back(gap);
   }
 
@@ -117,8 +117,8 @@ class Walk {
 
   struct Copied {
     std::size_t gap;
-    bool only;  ///< it cannot be evicted instead
-    bool dies;  ///< no copy back
+    bool only;    ///< it cannot be evicted instead
+    bool leaves;  ///< no copy back
   };
 
   // A gap costs the lesser of the two ways.
@@ -130,7 +130,7 @@ class Walk {
       const double there = is_stored ? 0 : one / static_cast<double>(gaps.size());
       for (const Copied& copied : gaps) {
         Gap& gap = table_.gaps[copied.gap];
-        const double copies = (copied.dies ? 0 : one) + there;
+        const double copies = (copied.leaves ? 0 : one) + there;
         gap.cost_ns = copied.only ? copies : std::min(gap.cost_ns, copies);
       }
     }
@@ -189,7 +189,7 @@ class Walk {
   std::vector<std::uint32_t> new_;  ///< buffers whose gaps have no price yet
   std::vector<Gap> free_;
   std::map<std::uint32_t, std::vector<Copied>> copied_;  ///< by content
-  std::map<std::uint32_t, std::uint32_t> first_use_;  ///< by lasting buffer: op
+  std::map<std::uint32_t, std::uint32_t> first_use_;     ///< by lasting buffer: op
   GapTable table_;
 };
 

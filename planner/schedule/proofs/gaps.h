@@ -1,11 +1,11 @@
 // When each buffer of an iteration can be out of memory, what bringing it back costs at least, and how much
 // has to be out while each op runs.
 //
-// A gap is the time between two ops that use a buffer; for what lasts, also from the last one on into the next
-// iteration. What is evicted in a gap that ends with a use takes its maker again, and of what that starts from
-// whatever is dead when the first op in the gap begins, down to what is there. One run of an op may serve
-// several gaps: each counts its share of it. What is offloaded takes a copy back, and its share of one there,
-// which serves all gaps of one content.
+// A gap is the time between two ops that use a buffer; for what lasts, also from the last one on into the
+// next iteration. What is evicted in a gap that ends with a use takes its maker again, and of what that
+// starts from whatever is dead when the first op in the gap begins, down to what is there. One run of an op
+// may serve several gaps: each counts its share of it. What is offloaded takes a copy back, and its share of
+// one there, which serves all gaps of one content.
 //
 // Thread safety: pure. Deterministic.
 #pragma once

@@ -22,8 +22,8 @@ class Covering {
     row.back() = static_cast<std::uint32_t>(excess_.size());
     for (const Gap& gap : table.gaps) {
       if (row[gap.first] < row[gap.end] || row[gap.next_end] > 0)
-        columns_.push_back({row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes),
-                            gap.cost_ns});
+        columns_.push_back(
+            {row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes), gap.cost_ns});
     }
   }
 

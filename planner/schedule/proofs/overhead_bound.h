@@ -22,6 +22,6 @@ namespace stowage::planner::schedule {
 /// Nor does any that holds at most `budget` bytes take less time for what it recomputes. `reached`: what one
 /// of them takes. Requires: least_peak() <= budget.
 [[nodiscard]] std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget,
-                                            std::uint64_t reached);
+                                           std::uint64_t reached);
 
 }  // namespace stowage::planner::schedule

@@ -33,8 +33,8 @@ class Scores {
     double score;
     ActionKind way;  ///< kEvict or kOffload
   };
-  /// Of `buffer` before `op`, in the way that costs less of those that may be; the least goes first. Requires:
-  /// ops come in order.
+  /// Of `buffer` before `op`, in the way that costs less of those that may be; the least goes first.
+  /// Requires: ops come in order.
   std::optional<Best> of(std::uint32_t buffer, std::uint32_t op, bool may_evict, bool may_offload);
   /// Spent so far, in steps of about 1 ns.
   [[nodiscard]] std::uint64_t work() const { return work_; }

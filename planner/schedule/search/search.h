@@ -26,7 +26,8 @@ struct Found {
   Outcome outcome;
 };
 
-/// The cheapest in recomputation and copies that stays within `budget` bytes; empty if no sweep fits. Adds to `work`.
+/// The cheapest in recomputation and copies that stays within `budget` bytes; empty if no sweep fits. Adds to
+/// `work`.
 [[nodiscard]] std::optional<Found> search(const OpGraph& graph, std::uint64_t budget,
                                           const SearchLimits& limits, std::uint64_t& work);
 

@@ -2,9 +2,9 @@
 // than the budget allows.
 //
 // They know the future: when a buffer is needed next, itself or because something evicted starts from it, and
-// in the next iteration what lasts. What leaves is evicted, or offloaded where copies take less; it does so as
-// early as that buffer is idle. A restore that would exceed the budget sends others away first, and if that
-// does not do comes back in parts.
+// in the next iteration what lasts. What leaves is evicted, or offloaded where copies take less; it does so
+// as early as that buffer is idle. A restore that would exceed the budget sends others away first, and if
+// that does not do comes back in parts.
 //
 // What is away at the end is away at the beginning: a walk begins with what the one before ended with.
 // Thread safety: pure. Deterministic.

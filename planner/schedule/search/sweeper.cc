@@ -152,11 +152,12 @@ bool Sweeper::fail(std::uint64_t need) {
   return false;
 }
 
-// What is used no more has to be here when the iteration ends, unless the next one begins without it.
+// What lasts and is used no more has to be here when the iteration ends, unless the next one begins without
+// it.
 bool Sweeper::may_offload(std::uint32_t buffer) const {
   if (!model_.may_offload(buffer)) return false;
   if (graph_.touched[buffer].back() >= op_) return true;
-  if (!graph_.buffers[buffer].lasts) return false;
+  if (!graph_.buffers[buffer].lasts) return graph_.buffers[buffer].survives;
   return !ends_.closed || std::binary_search(ends_.away.begin(), ends_.away.end(), buffer);
 }
 

@@ -64,13 +64,13 @@ class Sweeper {
   const std::uint64_t smallest_;
   Scores scores_;
   std::uint32_t op_ = 0;
-  std::vector<std::uint32_t> idle_since_;  ///< by buffer: before which op it may leave at the earliest
-  std::vector<int> protected_;             ///< by buffer
-  std::vector<std::uint32_t> candidates_;  ///< buffers that the job has
-  std::vector<bool> listed_;               ///< by buffer: once among the candidates
-  std::vector<Step> restored_;             ///< at this op, and not yet among its actions
-  std::vector<std::vector<Step>> early_;   ///< by op: leaves before all else
-  std::vector<std::vector<Step>> in_turn_;              ///< by op
+  std::vector<std::uint32_t> idle_since_;   ///< by buffer: before which op it may leave at the earliest
+  std::vector<int> protected_;              ///< by buffer
+  std::vector<std::uint32_t> candidates_;   ///< buffers that the job has
+  std::vector<bool> listed_;                ///< by buffer: once among the candidates
+  std::vector<Step> restored_;              ///< at this op, and not yet among its actions
+  std::vector<std::vector<Step>> early_;    ///< by op: leaves before all else
+  std::vector<std::vector<Step>> in_turn_;  ///< by op
   std::vector<std::vector<std::uint32_t>> held_until_;  ///< by op: restored early for it
   std::vector<Ranked> ranked_;
   std::optional<std::uint64_t> missing_;

@@ -1,0 +1,120 @@
+#include "planner/schedule/model/holdings.h"
+
+#include <algorithm>
+
+namespace stowage::planner::schedule {
+
+Holdings::Holdings(const StepLog& log, const LogContents& contents, std::uint64_t budget)
+    : buffers_(log.trace.buffers.size()),
+      maker_(contents.makers()),
+      write_(contents.count(), WriteState::kOpen),
+      log_(log),
+      contents_(contents),
+      budget_(budget),
+      anchors_(contents.count()) {
+  for (std::uint32_t b = 0; b < buffers_.size(); ++b) buffers_[b].current = contents.first_of(b);
+}
+
+bool Holdings::lives(Content c) const {
+  return home(c).current == c && (home(c).alive || (home(c).gone && anchors_[c] > 0));
+}
+
+bool Holdings::readable(Content c) const {
+  return lives(c) && !home(c).evicted && write_[c] != WriteState::kClosing;
+}
+
+void Holdings::at_most(std::uint64_t bytes, const std::string& name) {
+  verdict_.peak = std::max(verdict_.peak, Bytes(bytes));
+  if (bytes > budget_) throw Broken{name + ": " + std::to_string(bytes) + " bytes are held"};
+}
+
+void Holdings::appear(std::uint32_t b) {
+  buffers_[b].alive = true;
+  held_ += size(b);
+  at_most(held_, "buffer " + std::to_string(b));
+}
+
+void Holdings::vanish(std::uint32_t b) {
+  State& state = buffers_[b];
+  state.alive = false;
+  state.gone = true;
+  if (!state.evicted && !state.offloaded && anchors_[state.current] == 0) held_ -= size(b);
+}
+
+void Holdings::evict(std::uint32_t b, const std::string& name) {
+  State& state = buffers_[b];
+  if (!state.alive || state.evicted || state.offloaded) throw Broken{name + ": its buffer is not there"};
+  if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
+  verdicts_.assign(contents_.count(), kUnknown);
+  if (!can_be_made(state.current) || maker_[state.current] == kNothing)
+    throw Broken{name + ": nothing can make its buffer again"};
+  std::vector<bool> seen(contents_.count(), false);
+  find_leaves(state.current, seen, state.leaves);
+  for (const Content leaf : state.leaves) {
+    if (write_[leaf] != WriteState::kOpen)
+      throw Broken{name + ": what its buffer starts from is being written"};
+    ++anchors_[leaf];
+  }
+  state.evicted = true;
+  held_ -= size(b);
+}
+
+void Holdings::store(std::uint32_t b, const std::string& name) {
+  State& state = buffers_[b];
+  if (state.alive && state.offloaded) return;
+  if (log_.copy_ns.empty() || log_.copy_ns[b] == 0) throw Broken{name + ": its buffer has no store"};
+  if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
+  if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
+  if (!state.stored) note_copy(b);
+  state.stored = state.offloaded = true;
+  held_ -= size(b);
+}
+
+void Holdings::fetch(std::uint32_t b, std::uint64_t aside, const std::string& name) {
+  note_copy(b);
+  buffers_[b].offloaded = false;
+  held_ += size(b);
+  at_most(held_ + aside, name);
+}
+
+void Holdings::note_copy(std::uint32_t b) {
+  ++verdict_.copies;
+  verdict_.copy_ns += log_.copy_ns[b];
+}
+
+void Holdings::refill(std::uint32_t b) {
+  State& state = buffers_[b];
+  state.evicted = state.offloaded = false;
+  held_ += size(b);
+  for (const Content leaf : state.leaves) {
+    const bool goes = --anchors_[leaf] == 0 && home(leaf).gone && home(leaf).current == leaf;
+    if (goes && !home(leaf).offloaded) held_ -= size(contents_.home(leaf));
+  }
+  state.leaves.clear();
+}
+
+// What is in memory but leads to something lost is where recomputation starts from now on.
+bool Holdings::can_be_made(Content c) {
+  if (verdicts_[c] != kUnknown) return verdicts_[c] == kYes;
+  bool all = true;
+  if (maker_[c] == kNothing) {
+    all = lives(c);
+  } else {
+    for (const Content source : contents_.sources(maker_[c])) all = all && can_be_made(source);
+    if (!all && readable(c)) {
+      maker_[c] = kNothing;
+      all = true;
+    }
+  }
+  verdicts_[c] = all ? kYes : kNo;
+  return all;
+}
+
+void Holdings::find_leaves(Content c, std::vector<bool>& seen, std::vector<Content>& leaves) {
+  if (seen[c]) return;
+  seen[c] = true;
+  if (maker_[c] == kNothing) return leaves.push_back(c);
+  for (const Content source : contents_.sources(maker_[c])) find_leaves(source, seen, leaves);
+}
+
+}  // namespace stowage::planner::schedule
