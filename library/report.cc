@@ -91,7 +91,7 @@ std::string overhead_row(const Json& schedule) {
   if (ops <= 0) return {};
   const auto share = [&](const char* key) { return 100 * schedule.value(key, 0.0) / ops; };
   return row("overhead", format("%.1f %% of the ops' time is predicted; any schedule takes at least %.1f %%",
-                                share("recompute_ms"), share("least_ms")));
+                                share("recompute_ms") + share("copy_ms"), share("least_ms")));
 }
 
 std::string schedule_row(const Json& schedule) {

@@ -31,12 +31,12 @@ HEAD = f"""# Schedules of full-size models
 {PAGE.origin()}
 
 {ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell:
-what the schedule recomputes, in percent of the time of the iteration's ops, by the modelled times that it was made with;
-in brackets the least that any schedule within these bytes could recompute, a lower bound (docs/schedule.md). *None*: no
+what the schedule recomputes and, if it does, what it copies to pinned memory and back, in percent of the time of the
+iteration's ops, by the modelled times that it was made with; copies count as if they overlapped with no op;
+in brackets the least that any schedule within these bytes could take for both, a lower bound (docs/schedule.md). *None*: no
 schedule was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found.
 *Out of memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of. *No
-schedule: rescuing*: none was made within these iterations. Rescue may offload here, schedules do not yet. Ops on lists of
-tensors run in parts of an eighth of the budget, so that what an iteration needs at least differs between cells of a row.
+schedule: rescuing*: none was made within these iterations. Ops on lists of tensors run in parts of an eighth of the budget, so that what an iteration needs at least differs between cells of a row.
 
 | model | {" | ".join(f"at {share} %" for share in SHARES)} |
 |{(len(SHARES) + 1) * "---|"}
@@ -64,8 +64,8 @@ def cell(output: str, share: int) -> str:
     report = report_in(output)
     schedule = report.get("budget", {}).get("schedule", {})
     if schedule.get("since_iteration") and schedule["ops_ms"]:
-        predicted, least = (100 * schedule[key] / schedule["ops_ms"] for key in ("recompute_ms", "least_ms"))
-        return f"{predicted:.1f} (≥ {least:.1f})"
+        runs, copies, least = (100 * schedule[key] / schedule["ops_ms"] for key in ("recompute_ms", "copy_ms", "least_ms"))
+        return f"{runs:.1f} + {copies:.1f} (≥ {least:.1f})" if copies else f"{runs:.1f} (≥ {least:.1f})"
     if found := NONE.search(output):
         budget, bound, least = map(float, found.groups())
         return f"none below {share * bound / budget:.1f} %, found {share * least / budget:.1f} %"
