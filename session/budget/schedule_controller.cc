@@ -117,9 +117,15 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   if (state_.load() != State::kFollowing && rescue_cost_.is_below(schedule)) {
     if (schedule.received) return ask(budget_);  // this time it is made here
     const std::string copies = rescue_cost_.copies_ns() == 0 ? "" : " and copies";
+    const std::string copy = schedule.copies == 0 ? "" : " and copy";
     return stay_alone("rescue recomputes" + copies + " for " + in_ms(rescue_cost_.ns().value_or(0)) +
-                      " in an iteration, the schedule would for " +
+                      " in an iteration, the schedule would recompute" + copy + " for " +
                       in_ms(schedule.replay_ns + schedule.copy_ns));
+  }
+  if (state_.load() == State::kFollowing && !on_trial_ && rescue_cost_.is_below(schedule)) {
+    tries_ = kMostTries;  // the present one, and rescue beside it, costs less
+    fits_ = kMostFits;
+    return;
   }
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");

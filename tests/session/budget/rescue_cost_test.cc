@@ -48,6 +48,14 @@ TEST(RescueCostTest, IsTheTimeOfWhatRanAgainInTheLoggedIteration) {
   EXPECT_EQ(cost_of(log_of(3, 2), 4, 7).ns(), 3 * kShort + 2 * kLong) << "other marks had less";
 }
 
+TEST(RescueCostTest, CopiesOfAScheduleCount) {
+  const RescueCost cost = cost_of(log_of(10, 0), 1, 10);
+  Schedule schedule = schedule_of(10 * kShort);
+  EXPECT_FALSE(cost.is_below(schedule));
+  schedule.copy_ns = 10 * kShort;
+  EXPECT_TRUE(cost.is_below(schedule));
+}
+
 TEST(RescueCostTest, OfSeveralMarksTheMeanCountsWhereItIsMore) {
   EXPECT_EQ(cost_of(log_of(2, 0), 3, 12).ns(), 4 * kShort);
 }

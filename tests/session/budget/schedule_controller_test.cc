@@ -216,6 +216,19 @@ TEST_F(ScheduleControllerTest, AReceivedOneThatRecomputesMuchLongerIsMadeAnewHer
   EXPECT_EQ(budget_.facts().recompute_ns, 5 * kOpNs);
 }
 
+TEST_F(ScheduleControllerTest, ATighterOneThatTakesMuchLongerThanRescueIsNotFollowed) {
+  rescue(7);
+  made_ns_ = {5 * kOpNs, 20 * kOpNs};
+  until_followed();
+  followed();
+  ASSERT_TRUE(budget_.tighten(Bytes(512), kLimit));
+  followed();
+  ASSERT_EQ(budgets_.size(), 2u);
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(budget_.facts().recompute_ns, 5 * kOpNs) << "the present one goes on";
+  EXPECT_FALSE(budget_.tighten(Bytes(512), kLimit)) << "and nothing tighter is tried";
+}
+
 TEST_F(ScheduleControllerTest, ALittleLongerThanRescueIsFollowed) {
   rescue(6);
   until_followed();
