@@ -10,8 +10,9 @@ constexpr std::uint32_t kNoMaker = kNoOp.value();
 
 }  // namespace
 
-StepRecorder::StepRecorder(MemoryMeter& meter, std::uint64_t evicted, const Offloader& offloader)
-    : meter_(meter), offloader_(offloader) {
+StepRecorder::StepRecorder(MemoryMeter& meter, std::uint64_t evicted, const Offloader& offloader,
+                           std::uint64_t last_serial)
+    : meter_(meter), offloader_(offloader), last_serial_(last_serial) {
   meter_.start(evicted);
 }
 
@@ -60,8 +61,10 @@ std::uint32_t StepRecorder::begin_op(const std::string& name, std::uint64_t shap
                                      std::span<const Argument> arguments) {
   notice_deaths(arguments);
   Call call{};
+  std::uint64_t first_seen = tick_ + kTick / 2;
   for (const Argument& argument : arguments) {
-    const std::uint32_t tracked = track(*argument.record, 0, kNoMaker);
+    const bool is_new = argument.record->serial > last_serial_;
+    const std::uint32_t tracked = track(*argument.record, is_new ? ++first_seen : 0, kNoMaker);
     call.inputs.push_back({tracked, tracked_[tracked].version, argument.role});
   }
   call.op.name = name_of(name);
@@ -118,10 +121,16 @@ void StepRecorder::end_op(std::uint32_t op, std::uint64_t took_ns, TimeSource so
 }
 
 Stay StepRecorder::stay_of(const Tracked& tracked) const {
-  if (tracked.maker == kNoMaker) return Stay::kBefore;
+  if (tracked.maker == kNoMaker) return is_first_seen(tracked) ? Stay::kUnseen : Stay::kBefore;
   if (tracked.pinned) return Stay::kPinned;
   if (!tracked.made_again) return Stay::kNoRecipe;
   return tracked.death == kNever.value() ? Stay::kSurvives : Stay::kMayGo;
+}
+
+// Autograd's kernels make tensors that no op returns, such as copies of what an op writes in place. Until an
+// op reads one it is among what is not seen.
+bool StepRecorder::is_first_seen(const Tracked& tracked) const {
+  return tracked.maker == kNoMaker && tracked.birth != 0 && meter_.heard();
 }
 
 std::vector<StepRecorder::Row> StepRecorder::rows() const {
@@ -131,9 +140,10 @@ std::vector<StepRecorder::Row> StepRecorder::rows() const {
     Row row{{}, stay_of(tracked), index};
     row.buffer.bytes = Bytes(tracked.bytes);
     row.buffer.rounded = round_up(Bytes(std::max<std::uint64_t>(tracked.bytes, 1)));
-    row.buffer.birth = Tick(tracked.birth);
+    const bool before = tracked.maker == kNoMaker && !is_first_seen(tracked);
+    row.buffer.birth = Tick(before ? 0 : tracked.birth);
     row.buffer.death = row.buffer.free_requested = Tick(tracked.death);
-    row.buffer.preexisting = tracked.maker == kNoMaker;
+    row.buffer.preexisting = before;
     if (tracked.maker != kNoMaker) row.buffer.op = OpId(tracked.maker);
     rows.push_back(row);
   }
@@ -163,7 +173,7 @@ void StepRecorder::add_unseen(std::vector<Row>& rows) const {
     std::int64_t unseen = call.level;
     for (std::size_t i = 0; i < known; ++i) {
       const Buffer& buffer = rows[i].buffer;
-      if (buffer.birth.value() <= now && buffer.death.value() > now)
+      if (buffer.birth < call.op.begin && buffer.death.value() > now)
         unseen -= static_cast<std::int64_t>(buffer.rounded.value());
     }
     const std::uint64_t wanted = unseen > 0 ? round_up(Bytes(static_cast<std::uint64_t>(unseen))).value() : 0;

@@ -24,8 +24,9 @@ namespace stowage::recompute {
 class StepRecorder {
  public:
   /// `evicted`: bytes of the job that are evicted now. `offloader` says what may be offloaded; it outlives
-  /// this.
-  StepRecorder(MemoryMeter& meter, std::uint64_t evicted, const Offloader& offloader);
+  /// this. `last_serial`: of the newest storage that is known.
+  StepRecorder(MemoryMeter& meter, std::uint64_t evicted, const Offloader& offloader,
+               std::uint64_t last_serial);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
@@ -79,6 +80,7 @@ class StepRecorder {
   void notice_deaths(std::span<const Argument> arguments = {});
   void note_workspace(Call& call, std::uint64_t made_bytes);
   std::uint32_t name_of(const std::string& name);
+  [[nodiscard]] bool is_first_seen(const Tracked& tracked) const;
   [[nodiscard]] Stay stay_of(const Tracked& tracked) const;
   struct Row {
     Buffer buffer;
@@ -91,6 +93,7 @@ class StepRecorder {
 
   MemoryMeter& meter_;
   const Offloader& offloader_;
+  const std::uint64_t last_serial_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> name_numbers_;
   std::vector<Tracked> tracked_;

@@ -111,7 +111,7 @@ void StepWatch::begin_iteration() {
     died_ = residency_.counts().died_total;
     recorder_ = std::make_unique<StepRecorder>(
         meter, residency_.counts().evicted_bytes + residency_.counts().offloaded_bytes,
-        residency_.offloader());
+        residency_.offloader(), book_.last_serial());
     replayed_.clear();
   }
   residency_.log_replays(recorder_ != nullptr ? &replayed_ : nullptr);

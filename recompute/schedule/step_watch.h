@@ -24,7 +24,8 @@ struct OpTraits;
 
 class StepWatch {
  public:
-  StepWatch(StorageBook& book, Residency& residency) : residency_(residency), follower_(book, residency) {}
+  StepWatch(StorageBook& book, Residency& residency)
+      : book_(book), residency_(residency), follower_(book, residency) {}
 
   /// False: ops need not call it.
   [[nodiscard]] bool on() const { return recorder_ != nullptr || follower_.follows(); }
@@ -73,6 +74,7 @@ class StepWatch {
   MemoryMeter meter;
 
  private:
+  StorageBook& book_;
   Residency& residency_;
   Follower follower_;
   void finish_log();

@@ -227,6 +227,22 @@ def test_what_dies_while_it_is_evicted_is_gone_in_a_log_too():
     assert len({peak_of_a_log(evicts_in) for evicts_in in ("never", "recorded", "before")}) == 1
 
 
+def test_what_autograd_copies_is_in_a_log_from_then_on():
+    """hardtanh_ keeps a copy of what it writes over, which no op returns."""
+    x, weight = torch.ones(100, 100), torch.ones(100, 100, requires_grad=True)
+    with probe.installed(smallest=1):
+        library.planned_record_next()
+        probe.library.probe_end_iteration()
+        library.ledger_peak(1)
+        torch.cat([x] * 20).exp()
+        y = weight
+        for _ in range(8):
+            y = torch.nn.functional.hardtanh_(y * 2)
+        y.sum().backward()
+        probe.library.probe_end_iteration()
+        assert planned_probe.take_log()["peak"] == library.ledger_peak(0)
+
+
 def test_an_iteration_that_differs_is_left_and_rescued():
     wanted = plain("deep_perceptron")
     gc.collect()
