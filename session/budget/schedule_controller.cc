@@ -91,7 +91,7 @@ void ScheduleController::take_log(Bytes limit) {
   if (!log) return try_again("no iteration was written down");
   if (!log->ok()) return try_again(log->error().message);
   log_ = std::make_shared<const StepLog>(std::move(**log));
-  rescue_cost_.note_log(*log_, torch_.counters());
+  if (!on_trial_) rescue_cost_.note_log(*log_, torch_.counters());  // else a schedule ran those ops again
   tries_ = fits_ = 0;
   if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
   ask(saturating_sub(limit, heap_margin(limit)));
@@ -114,7 +114,8 @@ void ScheduleController::take_schedule(std::uint64_t number) {
 
 void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) {
   const std::uint64_t replays = schedule.replays;
-  if (state_.load() != State::kFollowing && rescue_cost_.is_below(schedule)) {
+  const bool is_dearer = rescue_cost_.is_below(schedule);
+  if (state_.load() != State::kFollowing && is_dearer) {
     if (schedule.received) return ask(budget_);  // this time it is made here
     const std::string copies = rescue_cost_.copies_ns() == 0 ? "" : " and copies";
     const std::string copy = schedule.copies == 0 ? "" : " and copy";
@@ -122,7 +123,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
                       " in an iteration, the schedule would recompute" + copy + " for " +
                       in_ms(schedule.replay_ns + schedule.copy_ns));
   }
-  if (state_.load() == State::kFollowing && !on_trial_ && rescue_cost_.is_below(schedule)) {
+  if (state_.load() == State::kFollowing && is_dearer) {
     tries_ = kMostTries;  // the present one, and rescue beside it, costs less
     fits_ = kMostFits;
     return;
@@ -133,11 +134,12 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   const Bytes highest = fits_ == 0 ? budget_ + heap_margin(budget_) : budget_;
   has_arena_ = schedule.height.value() != 0 && schedule.height <= highest;
   const std::lock_guard lock(mutex_);
-  note(1, "budget: a schedule is followed: " + std::to_string(facts_.evictions) + " evictions and " +
+  note(1, "budget: a schedule is followed: " + std::to_string(facts_.evictions) + " evictions, " +
               std::to_string(replays) + " ops recomputed and " + std::to_string(schedule.copies) +
               " copies to and from a store in each iteration");
   facts_.recomputed_ops = replays;
   facts_.recompute_ns = schedule.replay_ns;
+  facts_.copies = schedule.copies;
   facts_.copy_ns = schedule.copy_ns;
   facts_.least_ns = schedule.bound_ns;
   if (log_ != nullptr) {
@@ -164,7 +166,6 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   facts_.evictions = static_cast<std::uint64_t>(
       std::count_if(schedule.actions.begin(), schedule.actions.end(),
                     [](const Action& action) { return action.kind == ActionKind::kEvict; }));
-  facts_.copies = schedule.copies;
   if (facts_.since != 0) return;
   facts_.since = number;
   facts_.evictions_before = counts.evictions;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "tests/planner/schedule_logs.h"
@@ -98,7 +99,9 @@ Settings settings_for(std::uint64_t budget) {
 class SessionSchedule : public ::testing::Test {
  protected:
   SessionSchedule() {
-    torch_.iteration.emplace(planner::schedule::chain(10, 4));
+    StepLog log = planner::schedule::chain(10, 4);
+    log.replayed = log.shape_hashes;  // rescue runs all again: any schedule costs less
+    torch_.iteration.emplace(std::move(log));
     port_.counted = port_.on_touch = true;
   }
   void start(std::uint64_t budget) {
