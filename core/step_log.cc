@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace stowage {
@@ -73,6 +74,17 @@ std::vector<std::uint32_t> made_before_ops(const StepLog& log) {
     counts.push_back(made);
   }
   return counts;
+}
+
+Schedule schedule_of(const StepLog& log, std::vector<Action> actions) {
+  Schedule schedule;
+  schedule.shape_hashes = log.shape_hashes;
+  schedule.made_before = made_before_ops(log);
+  schedule.actions = std::move(actions);
+  const auto names_lasting = [](const Action& action) { return action.entry >= kLastingEntries; };
+  if (std::none_of(schedule.actions.begin(), schedule.actions.end(), names_lasting)) return schedule;
+  for (const LastingBuffer& one : lasting_buffers(log)) schedule.lasting.push_back(one.first_use);
+  return schedule;
 }
 
 std::uint64_t ops_ns(const StepLog& log) {

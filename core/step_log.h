@@ -107,6 +107,7 @@ struct Schedule {
   std::vector<std::uint32_t> made_before;
   /// In order of op; those of one op are done in this order.
   std::vector<Action> actions;
+  /// Empty where no action is of one.
   std::vector<UseAt> lasting;   ///< by entry from kLastingEntries on: its first use tells a lasting buffer
   std::uint64_t replays = 0;    ///< ops that are run again in each iteration
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
@@ -118,5 +119,9 @@ struct Schedule {
   Bytes height{0};        ///< the peak once all buffers have fixed offsets
   bool received = false;  ///< another process made it, by what ops take there
 };
+
+/// `actions` for the log's iteration, with what tells a job's ops and buffers from those of the log; nothing
+/// that they cost.
+[[nodiscard]] Schedule schedule_of(const StepLog& log, std::vector<Action> actions);
 
 }  // namespace stowage

@@ -32,7 +32,7 @@ HEAD = f"""# Schedules of full-size models
 
 {ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell:
 what the schedule recomputes and, if it does, what it copies to pinned memory and back, in percent of the time of the
-iteration's ops, by the modelled times that it was made with; copies count as if they overlapped with no op;
+iteration's ops, by the modelled times that it was made with; their time is added to that of the ops;
 in brackets the least that any schedule within these bytes could take for both, a lower bound (docs/schedule.md). *None*: no
 schedule was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found.
 *Out of memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of. *No

@@ -26,11 +26,7 @@ std::vector<Step> steps_of(const OpGraph& graph, const std::vector<Action>& acti
 
 Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions, Bytes budget,
                                 const std::stop_token& stop) {
-  Schedule schedule;
-  schedule.shape_hashes = log.shape_hashes;
-  schedule.made_before = made_before_ops(log);
-  schedule.actions = std::move(actions);
-  for (const LastingBuffer& one : lasting_buffers(log)) schedule.lasting.push_back(one.first_use);
+  Schedule schedule = schedule_of(log, std::move(actions));
   const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
   if (!verdict) return verdict.error();
   schedule.replays = verdict->replays;

@@ -35,14 +35,12 @@ Error too_small(const OpGraph& graph, const GapTable& gaps, std::uint64_t budget
 }
 
 Schedule to_schedule(const StepLog& log, const OpGraph& graph, const Found& found) {
-  Schedule schedule;
-  schedule.shape_hashes = log.shape_hashes;
-  schedule.made_before = made_before_ops(log);
+  std::vector<Action> actions;
   for (const std::uint32_t buffer : left_away(graph, found.steps))  // the first iteration may begin otherwise
-    schedule.actions.push_back({ActionKind::kOffload, 0, graph.buffers[buffer].entry});
+    actions.push_back({ActionKind::kOffload, 0, graph.buffers[buffer].entry});
   for (const Step& step : found.steps)
-    schedule.actions.push_back({step.kind, step.op, graph.buffers[step.buffer].entry});
-  for (const LastingBuffer& one : lasting_buffers(log)) schedule.lasting.push_back(one.first_use);
+    actions.push_back({step.kind, step.op, graph.buffers[step.buffer].entry});
+  Schedule schedule = schedule_of(log, std::move(actions));
   schedule.replays = found.outcome.replays;
   schedule.replay_ns = found.outcome.replay_ns;
   schedule.copies = found.outcome.copies;

@@ -15,8 +15,7 @@
 
 namespace stowage::recompute {
 bool Offloader::is_offloadable(const StorageRecord& record) const {
-  if (record.pinned || record.bytes == 0) return false;
-  if (record.may_change() || record.holds > 0 || record.watch) return false;
+  if (record.is_reached() || record.bytes == 0) return false;
   if (!record.alive() || !guard_covers(record.bytes) || store_of(record) == nullptr) return false;
   const c10::StorageImpl& impl = *record.address;
   if (!impl.device().is_cpu() && record.stream < 0) return false;  // nobody knows what it has to wait for

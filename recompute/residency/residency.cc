@@ -133,20 +133,21 @@ void Residency::restore_each(std::span<StorageRecord* const> records) {
   for (StorageRecord* record : records) restore(*record);
 }
 
-void Residency::restore_all() {
-  std::vector<StorageRecord*> away;
+template <class Chosen>
+void Residency::restore_where(Chosen chosen) {
+  std::vector<StorageRecord*> records;
   book_.for_each([&](StorageRecord& record) {
-    if (record.away()) away.push_back(&record);
+    if (chosen(record)) records.push_back(&record);
   });
-  restore_each(away);
+  restore_each(records);
+}
+
+void Residency::restore_all() {
+  restore_where([](const StorageRecord& record) { return record.away(); });
 }
 
 void Residency::restore_evicted() {
-  std::vector<StorageRecord*> evicted;
-  book_.for_each([&](StorageRecord& record) {
-    if (record.evicted) evicted.push_back(&record);
-  });
-  restore_each(evicted);
+  restore_where([](const StorageRecord& record) { return record.evicted; });
 }
 
 void Residency::restore_dependents(StorageRecord& record) { restore_each(dependents_of(record.current)); }

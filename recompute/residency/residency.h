@@ -90,6 +90,8 @@ class Residency {
   std::vector<StorageRecord*> dependents_of(const Ref<Value>& leaf);
   bool is_cheaper_kept(const StorageRecord& leaf, std::span<StorageRecord* const> dependents);
   void keep_content(StorageRecord& record);
+  template <class Chosen>
+  void restore_where(Chosen chosen);
   void restore_each(std::span<StorageRecord* const> records);
   bool anchor_leaves(std::vector<Ref<Value>>& leaves);
   void drop_unwanted_spares();

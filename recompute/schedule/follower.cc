@@ -49,11 +49,17 @@ void Follower::act(const Action& action) {
     case ActionKind::kRestore:
       return residency_.restore(*record);
     case ActionKind::kEvict:
-      return void(++(residency_.evict(*record) ? counts_.evictions : counts_.refused));
     case ActionKind::kOffload:
-      if (record->offloaded) return;
-      ++(residency_.offloader().offload(*record) ? counts_.evictions : counts_.refused);
+      if (!send_away(*record, action.kind)) ++counts_.refused;
   }
+}
+
+bool Follower::send_away(StorageRecord& record, ActionKind way) {
+  if (way == ActionKind::kOffload && record.offloaded) return true;
+  const bool gone =
+      way == ActionKind::kOffload ? residency_.offloader().offload(record) : residency_.evict(record);
+  if (gone) ++counts_.evictions;
+  return gone;
 }
 
 std::size_t Follower::first_lasting() const {
@@ -98,15 +104,14 @@ bool Follower::turn(std::uint64_t shape) {
 // What another schedule evicted stays so until it is read.
 void Follower::catch_up() {
   const std::vector<Action>& actions = kinds_[now_].actions;
-  std::map<std::uint32_t, Action> latest;  // by entry
+  std::map<std::uint32_t, ActionKind> latest;  // by entry
   for (next_action_ = 0; next_action_ < actions.size() && actions[next_action_].op < next_op_; ++next_action_)
-    latest[actions[next_action_].entry] = actions[next_action_];
-  const std::uint64_t refused = counts_.refused;
-  for (const auto& [entry, action] : latest) {
-    const bool leaves = action.kind == ActionKind::kEvict || action.kind == ActionKind::kOffload;
-    if (leaves) act(action);
+    latest[actions[next_action_].entry] = actions[next_action_].kind;
+  for (const auto& [entry, kind] : latest) {
+    const bool leaves = kind == ActionKind::kEvict || kind == ActionKind::kOffload;
+    StorageRecord* const record = leaves ? find(entry) : nullptr;
+    if (record != nullptr) send_away(*record, kind);
   }
-  counts_.refused = refused;  // what the job does not have any more is no matter
 }
 
 void Follower::note_resync() {

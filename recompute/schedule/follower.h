@@ -63,6 +63,8 @@ class Follower {
   /// Those of the followed kind that the present op uses first, from the first on.
   [[nodiscard]] std::size_t first_lasting() const;
   void act(const Action& action);
+  /// False: it is not possible.
+  bool send_away(StorageRecord& record, ActionKind way);
   void act_before_next_op();
   [[nodiscard]] bool continues(const Schedule& schedule, std::uint64_t shape) const;
   /// Goes on with another kind whose op this is. False: there is none.

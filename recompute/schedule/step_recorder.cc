@@ -22,7 +22,8 @@ std::uint32_t StepRecorder::track(StorageRecord& record, std::uint64_t birth, st
   const auto [at, fresh] = by_serial_.try_emplace(record.serial, static_cast<std::uint32_t>(tracked_.size()));
   if (!fresh) return at->second;
   tracked_.push_back({&record, record.impl, record.serial, record.bytes, birth, kNever.value(), 0, maker,
-                      false, kNoMaker, false, offloader_.copy_ns(record)});
+                      false, kNoMaker, false,
+                      offloader_.is_offloadable(record) ? offloader_.copy_ns(record) : 0});
   alive_.push_back(at->second);
   return at->second;
 }
@@ -38,7 +39,7 @@ void StepRecorder::notice_deaths(std::span<const Argument> arguments) {
       return true;
     }
     const StorageRecord& record = *tracked.record;
-    if (tracked.copy_ns != 0 && !offloader_.is_offloadable(record)) tracked.copy_ns = 0;
+    if (record.is_reached()) tracked.copy_ns = 0;
     const bool pinned = record.pinned || record.parameter || record.may_change();
     if (!pinned || tracked.pinned || tracked.pinned_from != kNoMaker) return false;
     const auto is_it = [&](const Argument& argument) { return argument.record == tracked.record; };

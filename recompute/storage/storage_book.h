@@ -60,6 +60,8 @@ struct StorageRecord : Recycled<StorageRecord> {
   /// Its bytes are not in memory.
   [[nodiscard]] bool away() const { return evicted || offloaded; }
   [[nodiscard]] bool may_change() const { return exposed || loans > 0; }
+  /// Code that is not seen may reach it: it stays where it is.
+  [[nodiscard]] bool is_reached() const { return pinned || may_change() || holds > 0 || watch != nullptr; }
 };
 
 /// Where the value's bytes are (core/runtime/residency_contract.h).

@@ -4,19 +4,11 @@
 
 #include <utility>
 
-#include "planner/schedule/model/validator.h"
 #include "planner/schedule/scheduler.h"
 #include "tests/planner/schedule_logs.h"
 
 namespace stowage::planner::schedule {
 namespace {
-
-Bytes share_of_peak(const StepLog& log, double share) {
-  Schedule nothing;
-  nothing.shape_hashes = log.shape_hashes;
-  const Bytes peak = validate_schedule(log, nothing, Bytes(std::uint64_t{1} << 50u))->peak;
-  return Bytes(static_cast<std::uint64_t>(share * static_cast<double>(peak.value())));
-}
 
 ScheduleOptions modest() {
   ScheduleOptions options;

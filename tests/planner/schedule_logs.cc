@@ -216,6 +216,10 @@ StepLog optimized(std::uint32_t layers, std::uint64_t parameter, std::uint64_t a
   return log.build();
 }
 
+Bytes share_of_peak(const StepLog& log, double share) {
+  return Bytes(static_cast<std::uint64_t>(share * static_cast<double>(play(*make_op_graph(log), {}).peak)));
+}
+
 Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<Step>& steps) {
   Schedule schedule;
   schedule.shape_hashes = log.shape_hashes;

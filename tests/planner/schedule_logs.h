@@ -69,6 +69,9 @@ StepLog optimized(std::uint32_t layers, std::uint64_t parameter, std::uint64_t a
 /// Any DAG: in-place ops, several outputs, values without recipes, deaths, leaves that die or are written.
 StepLog random_log(std::uint64_t seed, std::uint32_t ops);
 
+/// Of the most that an iteration holds if nothing leaves.
+Bytes share_of_peak(const StepLog& log, double share);
+
 /// With nothing but the actions.
 Schedule of_steps(const StepLog& log, const OpGraph& graph, const std::vector<Step>& steps);
 

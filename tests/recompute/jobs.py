@@ -13,6 +13,13 @@ from tests.recompute.trainers import Trainer, token_loss
 from tests.zoo.unet import UNet
 
 SEED = 3
+OPTIMIZERS = {
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "adamw_amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
+    "sgd_momentum": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, centered=True, momentum=0.5),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
+}
 JOBS: dict[str, Callable[[], Trainer]] = {}
 _batch_times = 1
 

@@ -183,13 +183,6 @@ def _wide(optimizer):
     return jobs._supervised(model, torch.randn(4, 256), torch.randint(256, (4,)), optimizer(model.parameters()))
 
 
-OPTIMIZERS = {
-    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
-    "adamw_amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
-    "sgd_momentum": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True),
-    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, centered=True, momentum=0.5),
-    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
-}
 STEPS = 4
 
 
@@ -209,20 +202,20 @@ def _under(limit: int, optimizer):
 @pytest.mark.parametrize(("name", "tensors"), [("adam", 3), ("adamw_amsgrad", 3), ("sgd_momentum", 3), ("rmsprop", 5),
                                                ("adagrad", 3)])
 def test_the_least_budget_is_what_one_op_reads_and_writes(name, tensors, tmp_path):
-    expected, peak, _ = _under(0, OPTIMIZERS[name])
+    expected, peak, _ = _under(0, jobs.OPTIMIZERS[name])
     limit = int(tensors * 256 * 256 * 4 * 1.1)
     assert limit < peak / 7
     with probe.spilling(tmp_path):
-        digests, held, counted = _under(limit, OPTIMIZERS[name])
+        digests, held, counted = _under(limit, jobs.OPTIMIZERS[name])
     assert differences(expected, digests) == []
     assert held <= limit
     assert counted["offloads"] > 20 and counted["fetches"] > 20
 
 
 def test_without_a_store_the_error_says_what_would_help():
-    _, peak, _ = _under(0, OPTIMIZERS["adam"])
+    _, peak, _ = _under(0, jobs.OPTIMIZERS["adam"])
     with pytest.raises(torch.OutOfMemoryError, match="set STOWAGE_SPILL to a folder"):
-        _under(peak // 5, OPTIMIZERS["adam"])
+        _under(peak // 5, jobs.OPTIMIZERS["adam"])
 
 
 def test_a_full_disk_loses_nothing(tmp_path):

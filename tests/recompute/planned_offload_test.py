@@ -13,11 +13,6 @@ from tests.recompute.planned_probe import library
 RECORDED = 2  # the iteration that is written down: optimizers have their state
 LIMITED = RECORDED + 3  # from here on: what lasts is known by its use in the iteration before
 LAST = LIMITED + 6
-OPTIMIZERS = {
-    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
-    "adamw_amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True),
-    "sgd_momentum": lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +29,7 @@ def perceptron(optimizer: str, frozen: int = 0) -> jobs.Trainer:
     net = nn.Sequential(*(layer for _ in range(10) for layer in (nn.Linear(128, 128), nn.Tanh())))
     for layer in net[:2 * frozen]:
         layer.requires_grad_(False)
-    trained = OPTIMIZERS[optimizer]([p for p in net.parameters() if p.requires_grad])
+    trained = jobs.OPTIMIZERS[optimizer]([p for p in net.parameters() if p.requires_grad])
     inputs = torch.randn(16, 128)
 
     def one(i: int) -> list[float]:

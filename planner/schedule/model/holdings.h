@@ -61,6 +61,8 @@ class Holdings {
   std::vector<WriteState> write_;     ///< by content
   std::uint64_t held_ = 0;
   Verdict verdict_;
+  const StepLog& log_;
+  const LogContents& contents_;
 
  private:
   enum Answer : std::uint8_t { kUnknown, kYes, kNo };
@@ -68,8 +70,6 @@ class Holdings {
   void find_leaves(Content c, std::vector<bool>& seen, std::vector<Content>& leaves);
   void note_copy(std::uint32_t b);
 
-  const StepLog& log_;
-  const LogContents& contents_;
   const std::uint64_t budget_;
   std::vector<int> anchors_;  ///< by content: evicted buffers that start from it
   std::vector<Answer> verdicts_;

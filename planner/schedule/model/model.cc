@@ -31,7 +31,7 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
     if (!graph.buffers[buffer].from_before) continue;
     life_[buffer] = kAlive;
     // What no iteration writes was copied once, in an earlier one.
-    const bool is_same = graph.buffers[buffer].lasts && !graph.buffers[buffer].written;
+    const bool is_same = graph.buffers[buffer].lasts() && !graph.buffers[buffer].written;
     stored_[buffer] = is_same || where_[buffer] == kStoredBytes ? 1 : 0;
     if (where_[buffer] == kStoredBytes) continue;
     hold(buffer, open_span(graph.buffers[buffer].bytes));

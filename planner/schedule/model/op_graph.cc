@@ -27,7 +27,6 @@ class Builder {
       const Buffer& buffer = log_.trace.buffers[index];
       graph_.buffers.push_back({buffer.rounded.value(), kNone, log_.stays[index] == Stay::kMayGo,
                                 log_.pinned_from[index].value(), buffer.preexisting});
-      graph_.buffers.back().lasts = buffer.preexisting && buffer.death == kNever;
       graph_.buffers.back().survives = buffer.death == kNever;
       graph_.first_value.push_back(value_of({BufferId(index), 0}));
     }

@@ -40,10 +40,11 @@ struct OpGraph {
     bool may_go = false;
     std::uint32_t pinned_from = kNone;  ///< op
     bool from_before = false;
-    bool lasts = false;         ///< it is there before the iteration and behind it
-    bool survives = false;      ///< it is there behind it
+    bool survives = false;      ///< it is there behind the iteration
     bool written = false;       ///< an op of the iteration writes it, after it was made
     std::uint64_t copy_ns = 0;  ///< to its store, or back; 0: it is never offloaded
+    /// It is there before the iteration and behind it.
+    [[nodiscard]] bool lasts() const { return from_before && survives; }
   };
   enum class EventKind : std::uint8_t { kDeath, kBirth, kBegin, kEnd };
   struct Event {

@@ -22,7 +22,7 @@ void run_op(const OpGraph& graph, Model& model, std::uint32_t op) {
 std::vector<std::uint32_t> left_away(const OpGraph& graph, const std::vector<Step>& steps) {
   std::set<std::uint32_t> away;
   for (const Step& step : steps) {
-    if (!graph.buffers[step.buffer].lasts) continue;
+    if (!graph.buffers[step.buffer].lasts()) continue;
     const bool goes = step.kind == ActionKind::kOffload && graph.touched[step.buffer].back() < step.op;
     goes ? static_cast<void>(away.insert(step.buffer)) : static_cast<void>(away.erase(step.buffer));
   }
@@ -50,7 +50,7 @@ std::uint64_t misplaced_at_end(const OpGraph& graph, const Model& model,
   std::uint64_t found = 0;
   for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
     const bool leaves_away = std::binary_search(away.begin(), away.end(), buffer);
-    if (graph.buffers[buffer].lasts && model.is_offloaded(buffer) != leaves_away) ++found;
+    if (graph.buffers[buffer].lasts() && model.is_offloaded(buffer) != leaves_away) ++found;
   }
   return found;
 }

@@ -18,8 +18,6 @@ class Walk : Holdings {
  public:
   Walk(const StepLog& log, const LogContents& contents, const Schedule& schedule, std::uint64_t budget)
       : Holdings(log, contents, budget),
-        log_(log),
-        contents_(contents),
         schedule_(schedule),
         lasting_(lasting_under(log, schedule)),
         made_(buffers_.size(), false) {
@@ -70,6 +68,7 @@ class Walk : Holdings {
   std::size_t inputs_at(std::uint32_t op) const { return contents_.inputs_at(op); }
   std::size_t outputs_at(std::uint32_t op) const { return contents_.outputs_at(op); }
   std::size_t end_of(std::uint32_t op) const { return contents_.end_of(op); }
+
   void start(std::uint32_t op) {
     const std::string name = "op " + std::to_string(op);
     for (; next_action_ < schedule_.actions.size() && schedule_.actions[next_action_].op == op;
@@ -191,8 +190,6 @@ class Walk : Holdings {
     }
   }
 
-  const StepLog& log_;
-  const LogContents& contents_;
   const Schedule& schedule_;
   const std::vector<LastingState> lasting_;  // by entry from kLastingEntries on
   std::vector<bool> made_;                   // by buffer: an op makes it

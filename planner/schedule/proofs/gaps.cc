@@ -21,11 +21,11 @@ class Walk {
 
   GapTable run() {
     for (std::uint32_t buffer = 0; buffer < open_.size(); ++buffer) {
-      if (graph_.buffers[buffer].lasts) open_gap(buffer);
+      if (graph_.buffers[buffer].lasts()) open_gap(buffer);
     }
     for (const OpGraph::Event& event : graph_.events) pass(event);
     for (std::uint32_t buffer = 0; buffer < open_.size(); ++buffer)
-      end_gap(buffer, graph_.buffers[buffer].lasts ? End::kUse : End::kIteration);
+      end_gap(buffer, graph_.buffers[buffer].lasts() ? End::kUse : End::kIteration);
     subtract_free();
     add_copies_there();
     return std::move(table_);
@@ -96,9 +96,9 @@ class Walk {
     const OpGraph::BufferNode& node = graph_.buffers[buffer];
     const std::uint32_t end = open.copied ? next_ : std::min(next_, node.pinned_from);
     Gap gap{open.first, end, node.bytes, open.replay_ns};
-    if (node.lasts && next_ == graph_.touched[buffer].front())
+    if (node.lasts() && next_ == graph_.touched[buffer].front())
       return static_cast<void>(first_use_[buffer] = end);  // the gap began in the iteration before
-    if (node.lasts && next_ == graph_.ops.size()) gap.next_end = first_use_[buffer];
+    if (node.lasts() && next_ == graph_.ops.size()) gap.next_end = first_use_[buffer];
     if (open.first >= end && gap.next_end == 0) return;
     if (open.evicted && how != End::kUse) return free_.push_back(gap);
     if (!open.copied && how == End::kUse) return table_.gaps.push_back(gap);
@@ -111,7 +111,7 @@ class Walk {
   /// What lasts has at the beginning what the iteration before left.
   [[nodiscard]] std::uint32_t content_of(std::uint32_t buffer) const {
     const std::uint32_t value = model_.current(buffer);
-    const bool is_last = graph_.buffers[buffer].lasts && next_ > graph_.touched[buffer].back();
+    const bool is_last = graph_.buffers[buffer].lasts() && next_ > graph_.touched[buffer].back();
     return is_last ? graph_.first_value[buffer] : value;
   }
 
@@ -126,7 +126,7 @@ class Walk {
     for (const auto& [content, gaps] : copied_) {
       const OpGraph::BufferNode& node = graph_.buffers[graph_.values[content].buffer];
       const auto one = static_cast<double>(node.copy_ns);
-      const bool is_stored = node.lasts && !node.written;
+      const bool is_stored = node.lasts() && !node.written;
       const double there = is_stored ? 0 : one / static_cast<double>(gaps.size());
       for (const Copied& copied : gaps) {
         Gap& gap = table_.gaps[copied.gap];

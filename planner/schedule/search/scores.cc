@@ -53,7 +53,7 @@ std::optional<Scores::Best> Scores::of(std::uint32_t buffer, std::uint32_t op, b
 // Until it is needed next; what lasts, in the next iteration.
 std::uint64_t Scores::gap_of(std::uint32_t buffer) {
   const std::uint64_t need = next_need(model_.current(buffer));
-  const bool is_next = need >= graph_.ops.size() && graph_.buffers[buffer].lasts;
+  const bool is_next = need >= graph_.ops.size() && graph_.buffers[buffer].lasts();
   const std::uint64_t more = is_next ? time_of(graph_.touched[buffer].front()) : 0;
   return time_of(need) + more - time_of(op_) + 1;
 }

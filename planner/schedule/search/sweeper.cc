@@ -21,7 +21,7 @@ Sweeper::Sweeper(const OpGraph& graph, std::uint64_t budget, std::uint64_t small
       in_turn_(graph.ops.size()),
       held_until_(graph.ops.size()) {
   for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
-    if (graph.buffers[buffer].lasts) list(buffer);
+    if (graph.buffers[buffer].lasts()) list(buffer);
   }
 }
 
@@ -33,7 +33,9 @@ Sweep Sweeper::run() {
   result.missing = missing_;
   result.failed = failed_;
   result.work = scores_.work() + kLookWork * model_.work();
-  for (const std::uint32_t buffer : ends_.away) result.steps.push_back({0, ActionKind::kOffload, buffer});
+  for (const std::uint32_t buffer : ends_.away) {
+    if (!model_.is_offloaded(buffer)) result.steps.push_back({0, ActionKind::kOffload, buffer});
+  }
   for (std::uint32_t op = 0; op < graph_.ops.size(); ++op) {
     for (const std::vector<Step>* steps : {&early_[op], &in_turn_[op]})
       result.steps.insert(result.steps.end(), steps->begin(), steps->end());
@@ -44,7 +46,7 @@ Sweep Sweeper::run() {
 std::vector<std::uint32_t> Sweeper::lasting_away() const {
   std::vector<std::uint32_t> away;
   for (std::uint32_t buffer = 0; buffer < graph_.buffers.size(); ++buffer) {
-    if (graph_.buffers[buffer].lasts && model_.is_offloaded(buffer)) away.push_back(buffer);
+    if (graph_.buffers[buffer].lasts() && model_.is_offloaded(buffer)) away.push_back(buffer);
   }
   return away;
 }
@@ -157,7 +159,7 @@ bool Sweeper::fail(std::uint64_t need) {
 bool Sweeper::may_offload(std::uint32_t buffer) const {
   if (!model_.may_offload(buffer)) return false;
   if (graph_.touched[buffer].back() >= op_) return true;
-  if (!graph_.buffers[buffer].lasts) return graph_.buffers[buffer].survives;
+  if (!graph_.buffers[buffer].lasts()) return graph_.buffers[buffer].survives;
   return !ends_.closed || std::binary_search(ends_.away.begin(), ends_.away.end(), buffer);
 }
 

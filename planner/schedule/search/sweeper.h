@@ -25,7 +25,8 @@ class Sweeper {
   Sweeper(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest, const Weights& weights,
           const std::vector<Step>& first, const Ends& ends);
 
-  /// Once. In the result's steps, those that are away at the beginning are offloaded before op 0.
+  /// Once. Of those that are away at the beginning, the result offloads before op 0 what it does not leave
+  /// away.
   Sweep run();
   /// The lasting buffers that are away now, ascending.
   [[nodiscard]] std::vector<std::uint32_t> lasting_away() const;
