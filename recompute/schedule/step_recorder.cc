@@ -6,6 +6,9 @@ namespace stowage::recompute {
 namespace {
 
 constexpr std::uint64_t kTick = std::uint64_t{1} << 20u;  // between events, so that more fit in
+// Before an op begins: what is not seen has changed, and then what the op is the first to read.
+constexpr std::uint64_t kUnseenBefore = kTick / 2;
+constexpr std::uint64_t kFirstSeenBefore = kTick / 4;
 constexpr std::uint32_t kNoMaker = kNoOp.value();
 
 }  // namespace
@@ -62,7 +65,7 @@ std::uint32_t StepRecorder::begin_op(const std::string& name, std::uint64_t shap
                                      std::span<const Argument> arguments) {
   notice_deaths(arguments);
   Call call{};
-  std::uint64_t first_seen = tick_ + kTick / 2;
+  std::uint64_t first_seen = tick_ + kTick - kFirstSeenBefore;
   for (const Argument& argument : arguments) {
     const bool is_new = argument.record->serial > last_serial_;
     const std::uint32_t tracked = track(*argument.record, is_new ? ++first_seen : 0, kNoMaker);
@@ -170,7 +173,7 @@ void StepRecorder::add_unseen(std::vector<Row>& rows) const {
     rows.push_back(row);
   };
   for (const Call& call : calls_) {
-    const std::uint64_t now = call.op.begin.value() - kTick / 2;
+    const std::uint64_t now = call.op.begin.value() - kUnseenBefore;
     std::int64_t unseen = call.level;
     for (std::size_t i = 0; i < known; ++i) {
       const Buffer& buffer = rows[i].buffer;

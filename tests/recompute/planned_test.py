@@ -243,6 +243,23 @@ def test_what_autograd_copies_is_in_a_log_from_then_on():
         assert planned_probe.take_log()["peak"] == library.ledger_peak(0)
 
 
+def test_copies_of_autograd_go_in_parts_around_one_that_an_op_reads():
+    """Each is a buffer that begins at a time of its own."""
+    ones = torch.ones(1024, requires_grad=True)
+    with probe.installed(smallest=1):
+        written = [ones * 2 for _ in range(3)]
+        library.planned_record_next()
+        probe.library.probe_end_iteration()
+        clipped = torch.nn.functional.hardtanh_(ones * 2)
+        torch._foreach_mul_(written, [ones] * 3)  # three copies at once, seen when the next op begins
+        clipped.grad_fn._saved_self.sin()
+        while written:
+            written.pop()
+            torch.ones(8).sin()
+        probe.library.probe_end_iteration()
+        assert planned_probe.take_log()["ops"] > 0
+
+
 def test_an_iteration_that_differs_is_left_and_rescued():
     wanted = plain("deep_perceptron")
     gc.collect()

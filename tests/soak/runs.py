@@ -91,6 +91,8 @@ class Job:
         budget = self.cpu["budget"].report.get("budget", {})
         if budget.get("limit_bytes", 0) and budget["peak_held_bytes"] > budget["limit_bytes"]:
             faults.append(f"budget: {budget['peak_held_bytes']} bytes held of {budget['limit_bytes']}")
+        if "not valid" in (reason := budget.get("schedule", {}).get("reason", "")):
+            faults.append(f"budget: no schedule, since {reason}")
         measures = {"steady": self.steady_reserved} | ({"peak": self.peak_reserved} if strict else {})
         for what, of in measures.items():
             better = min(of("native"), of("expandable")) if strict else of("expandable")
