@@ -23,7 +23,7 @@ Status KeptSchedule::validate() const {
   if (shape_hashes.empty()) return invalid("is for no ops");
   if (marks == 0 || marks > kMostKeptMarks) return invalid("has a number of marks that cannot be");
   const auto is_wrong = [this](const Action& one) {
-    return one.op >= shape_hashes.size() || one.kind > ActionKind::kRestore ||
+    return one.op >= shape_hashes.size() || one.kind > kLastActionKind ||
            (one.entry >= kLastingEntries && one.entry - kLastingEntries >= lasting.size());
   };
   if (std::any_of(actions.begin(), actions.end(), is_wrong)) return invalid("has an action that cannot be");

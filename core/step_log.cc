@@ -93,6 +93,18 @@ std::uint64_t ops_ns(const StepLog& log) {
   return sum;
 }
 
+std::vector<std::uint64_t> own_ns(const StepLog& log) {
+  std::vector<std::uint64_t> own;
+  own.reserve(log.trace.ops.size());
+  for (const Op& op : log.trace.ops) {
+    own.push_back(op.duration_ns);
+    if (op.parent == kNoOp) continue;
+    std::uint64_t& outer = own[op.parent.value()];  // it begins before
+    outer -= std::min(outer, op.duration_ns);
+  }
+  return own;
+}
+
 void even_out_host_times(StepLog& log) {
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_shape;
   for (std::size_t op = 0; op < log.shape_hashes.size(); ++op)

@@ -45,6 +45,7 @@ struct StepLog {
   std::vector<Bytes> replay_extra;  ///< by op: bytes that running it again takes besides its workspace
   /// By buffer: what a copy to its store takes, or one back; 0: it is never offloaded. Empty: none is.
   std::vector<std::uint64_t> copy_ns;
+  bool copies_overlap = false;          ///< copies run beside ops, one after the other
   std::vector<BufferId> made;           ///< the buffers that ops made, in order: a schedule's numbering
   std::vector<std::uint64_t> replayed;  ///< shape hashes of the ops that ran again meanwhile
 
@@ -55,6 +56,9 @@ struct StepLog {
 
 /// Time of the iteration's ops. What a composite's own ops take is in its time.
 [[nodiscard]] std::uint64_t ops_ns(const StepLog& log);
+
+/// By op: its time without that of the ops that it runs itself.
+[[nodiscard]] std::vector<std::uint64_t> own_ns(const StepLog& log);
 
 /// Time of the ops that ran again while `log` was written: of each, the mean of the iteration's ops of its
 /// shape. Those that are like no op of the iteration count with the mean of the others.
@@ -82,14 +86,22 @@ struct LastingBuffer {
 /// Those that ops use, in order of first use.
 [[nodiscard]] std::vector<LastingBuffer> lasting_buffers(const StepLog& log);
 
-enum class ActionKind : std::uint8_t { kEvict = 0, kRematerialize = 1, kOffload = 2, kRestore = 3 };
+enum class ActionKind : std::uint8_t {
+  kEvict = 0,
+  kRematerialize = 1,
+  kOffload = 2,
+  kRestore = 3,
+  kStore = 4,     ///< the copy to its store begins; the buffer stays
+  kPrefetch = 5,  ///< the copy back begins, into memory that is taken now
+};
+inline constexpr ActionKind kLastActionKind = ActionKind::kPrefetch;
 
 /// Entries from here on are of Schedule::lasting.
 inline constexpr std::uint32_t kLastingEntries = std::uint32_t{1} << 31u;
 
 /// One step of a schedule: what happens to a buffer just before the iteration's op number `op`. `entry` is an
 /// index of StepLog::made, or of Schedule::lasting, plus kLastingEntries. kOffload of what is offloaded does
-/// nothing.
+/// nothing, nor kPrefetch of what is not.
 struct Action {
   ActionKind kind = ActionKind::kEvict;
   std::uint32_t op = 0;
@@ -113,11 +125,15 @@ struct Schedule {
   std::uint64_t replay_ns = 0;  ///< what that takes, by the log's durations
   std::uint64_t copies = 0;     ///< to stores and back, in each iteration
   std::uint64_t copy_ns = 0;    ///< what these take, by the log's estimates
-  /// No schedule within the budget that it was made for takes less for both; a lower bound.
+  std::uint64_t wait_ns = 0;    ///< for how much of that, and of what is queued before it, the ops wait
+  /// added_ns() of no schedule within the budget that it was made for is less; a lower bound.
   std::uint64_t bound_ns = 0;
   Bytes peak{0};          ///< most bytes held at a time
   Bytes height{0};        ///< the peak once all buffers have fixed offsets
   bool received = false;  ///< another process made it, by what ops take there
+
+  /// By how much an iteration is longer.
+  [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + wait_ns; }
 };
 
 /// `actions` for the log's iteration, with what tells a job's ops and buffers from those of the log; nothing

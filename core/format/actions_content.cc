@@ -44,7 +44,7 @@ std::optional<std::vector<Action>> decode_actions(std::span<const std::byte> val
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t at = kHead + i * kRow;
     const auto kind = std::to_integer<std::uint8_t>(value[at]);
-    if (kind > static_cast<std::uint8_t>(ActionKind::kRestore)) return std::nullopt;
+    if (kind > static_cast<std::uint8_t>(kLastActionKind)) return std::nullopt;
     actions[i] = {ActionKind{kind}, get(value, at + 1), get(value, at + 5)};
   }
   return actions;

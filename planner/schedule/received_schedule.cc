@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "planner/guarded_planning.h"
+#include "planner/schedule/check/validator.h"
 #include "planner/schedule/model/arena_height.h"
 #include "planner/schedule/model/play.h"
-#include "planner/schedule/model/validator.h"
 #include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/scheduler.h"
 
@@ -33,11 +33,12 @@ Result<Schedule> accept_checked(const StepLog& log, std::vector<Action> actions,
   schedule.replay_ns = verdict->replay_ns;
   schedule.copies = verdict->copies;
   schedule.copy_ns = verdict->copy_ns;
+  schedule.wait_ns = verdict->wait_ns;
   schedule.peak = verdict->peak;
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
   schedule.bound_ns = least_added_ns(make_gaps(*graph, ScheduleOptions().smallest.value()), budget.value(),
-                                     schedule.replay_ns + schedule.copy_ns);
+                                     schedule.added_ns());
   std::vector<Span> spans;
   static_cast<void>(play(*graph, steps_of(*graph, schedule.actions), &spans));
   const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "planner/schedule/check/validator.h"
 #include "planner/schedule/model/arena_height.h"
-#include "planner/schedule/model/validator.h"
 #include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/search/search.h"
 
@@ -45,6 +45,7 @@ Schedule to_schedule(const StepLog& log, const OpGraph& graph, const Found& foun
   schedule.replay_ns = found.outcome.replay_ns;
   schedule.copies = found.outcome.copies;
   schedule.copy_ns = found.outcome.copy_ns;
+  schedule.wait_ns = found.outcome.wait_ns;
   schedule.peak = Bytes(found.outcome.peak);
   return schedule;
 }
@@ -54,9 +55,9 @@ Status check(const StepLog& log, const Schedule& schedule, Bytes budget) {
   const Result<Verdict> verdict = validate_schedule(log, schedule, budget);
   if (!verdict) return verdict.error();
   if (verdict->peak != schedule.peak || verdict->replays != schedule.replays ||
-      verdict->copies != schedule.copies)
+      verdict->copies != schedule.copies || verdict->wait_ns != schedule.wait_ns)
     return Error{ErrorCode::kInvalidPlan,
-                 "the validator counts other bytes, ops or copies than the scheduler"};
+                 "the validator counts other bytes, ops, copies or waiting than the scheduler"};
   return {};
 }
 

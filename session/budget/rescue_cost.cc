@@ -26,7 +26,7 @@ void RescueCost::note_log(const StepLog& log, const RuntimeCounters& counts) {
 
 bool RescueCost::is_below(const Schedule& schedule) const {
   if (!ns_) return false;
-  return schedule.replay_ns + schedule.copy_ns > *ns_ + std::max(*ns_ / kDearerShare, ops_ns_ / kLittleShare);
+  return schedule.added_ns() > *ns_ + std::max(*ns_ / kDearerShare, ops_ns_ / kLittleShare);
 }
 
 }  // namespace stowage::session

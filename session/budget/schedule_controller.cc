@@ -121,7 +121,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
     const std::string copy = schedule.copies == 0 ? "" : " and copy";
     return stay_alone("rescue recomputes" + copies + " for " + in_ms(rescue_cost_.ns().value_or(0)) +
                       " in an iteration, the schedule would recompute" + copy + " for " +
-                      in_ms(schedule.replay_ns + schedule.copy_ns));
+                      in_ms(schedule.added_ns()));
   }
   if (state_.load() == State::kFollowing && is_dearer) {
     tries_ = kMostTries;  // the present one, and rescue beside it, costs less

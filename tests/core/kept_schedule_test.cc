@@ -46,7 +46,7 @@ TEST(KeptSchedule, WhatCannotBeFollowedIsRefused) {
       [](KeptSchedule& k) { k.actions.back().op = 200; },
       [](KeptSchedule& k) { k.actions.back().op = 0; },
       [](KeptSchedule& k) { k.actions.back().entry = kLastingEntries + 2; },
-      [](KeptSchedule& k) { k.actions.back().kind = ActionKind{4}; },
+      [](KeptSchedule& k) { k.actions.back().kind = ActionKind{6}; },
       [](KeptSchedule& k) { k.lasting.back().op = 200; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/support/mix.h"
+#include "planner/schedule/check/validator.h"
 #include "planner/schedule/model/play.h"
-#include "planner/schedule/model/validator.h"
 #include "tests/planner/schedule_logs.h"
 
 namespace stowage::planner::schedule {
@@ -43,6 +43,7 @@ inline void expect_agreement(const StepLog& log, const OpGraph& graph, const std
   ASSERT_EQ(verdict->replay_ns, outcome.replay_ns);
   ASSERT_EQ(verdict->copies, outcome.copies);
   ASSERT_EQ(verdict->copy_ns, outcome.copy_ns);
+  ASSERT_EQ(verdict->wait_ns, outcome.wait_ns);
 }
 
 }  // namespace stowage::planner::schedule

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/support/mix.h"
+#include "planner/schedule/check/validator.h"
 #include "planner/schedule/model/play.h"
-#include "planner/schedule/model/validator.h"
 #include "planner/schedule/scheduler.h"
 #include "tests/planner/agreement.h"
 #include "tests/planner/schedule_logs.h"
@@ -337,7 +337,7 @@ TEST_F(PlantedFault, OutOfOrder) {
   expect_found("does not come");
 }
 TEST_F(PlantedFault, AnotherKind) {
-  schedule_.actions.front().kind = ActionKind{4};
+  schedule_.actions.front().kind = ActionKind{6};
   expect_found("kind");
   schedule_.actions.front().kind = ActionKind::kOffload;
   expect_found("has no store");

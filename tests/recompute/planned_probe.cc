@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "planner/schedule/model/validator.h"
+#include "planner/schedule/check/validator.h"
 #include "planner/schedule/scheduler.h"
 #include "recompute/planned.h"
 #include "recompute/recompute.h"

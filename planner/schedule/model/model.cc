@@ -13,6 +13,9 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
       life_(graph.buffers.size(), kUnborn),
       where_(graph.buffers.size(), kBytesHere),
       stored_(graph.buffers.size(), 0),
+      arriving_(graph.buffers.size(), 0),
+      due_(graph.buffers.size(), 0),
+      queue_(graph.copies_overlap),
       locks_(graph.buffers.size(), 0),
       span_of_(graph.buffers.size(), 0),
       leaves_(graph.buffers.size()),
@@ -179,29 +182,49 @@ bool Model::may_offload(std::uint32_t buffer) const {
 bool Model::offload(std::uint32_t buffer) {
   if (is_offloaded(buffer)) return true;
   if (!may_offload(buffer)) return false;
-  if (stored_[buffer] == 0) note_copy(buffer);
-  stored_[buffer] = 1;
+  store(buffer);
+  queue_.wait_for(due_[buffer]);
   release(buffer);
   where_[buffer] = kStoredBytes;
   return true;
 }
 
+bool Model::store(std::uint32_t buffer) {
+  if (!may_offload(buffer)) return false;
+  if (stored_[buffer] == 0) note_copy(buffer);
+  stored_[buffer] = 1;
+  return true;
+}
+
+void Model::prefetch(std::uint32_t buffer) {
+  if (!is_offloaded(buffer) || arriving_[buffer] != 0) return;
+  note_copy(buffer);
+  arriving_[buffer] = 1;
+  hold(buffer, open_span(graph_.buffers[buffer].bytes));
+  note_peak(held_);
+}
+
 void Model::note_copy(std::uint32_t buffer) {
   ++copies_;
   copy_ns_ += graph_.buffers[buffer].copy_ns;
+  due_[buffer] = queue_.begin(graph_.buffers[buffer].copy_ns);
 }
 
-void Model::fetch(std::uint32_t buffer, std::size_t span) {
-  note_copy(buffer);
+void Model::fetch(std::uint32_t buffer) {
+  if (arriving_[buffer] == 0) {
+    note_copy(buffer);
+    hold(buffer, open_span(graph_.buffers[buffer].bytes));
+  }
+  queue_.wait_for(due_[buffer]);
+  arriving_[buffer] = 0;
   where_[buffer] = kBytesHere;
-  hold(buffer, span);
 }
 
 void Model::release_leaves(std::uint32_t buffer) {
   for (const std::uint32_t leaf : leaves_[buffer]) {
     const std::uint32_t home = graph_.values[leaf].buffer;
     const bool is_last = --anchors_[leaf] == 0 && life_[home] == kDead && current_[home] == leaf;
-    if (is_last && where_[home] == kBytesHere) release(home);
+    if (is_last && has_memory(home)) release(home);
   }
   leaves_[buffer].clear();
 }
@@ -225,7 +248,7 @@ void Model::birth(std::uint32_t buffer) {
 
 void Model::death(std::uint32_t buffer) {
   life_[buffer] = kDead;
-  if (where_[buffer] == kBytesHere && anchors_[current_[buffer]] == 0) release(buffer);
+  if (has_memory(buffer) && anchors_[current_[buffer]] == 0) release(buffer);
 }
 
 void Model::lock(std::uint32_t op) {
@@ -244,6 +267,7 @@ std::uint64_t Model::need_of(std::uint32_t op) const {
 std::uint64_t Model::run(std::uint32_t op) {
   const std::uint64_t need = need_of(op);
   note_peak(need);
+  queue_.run(graph_.ops[op].own_ns);
   if (spans_ == nullptr) return need;
   for (const OpGraph::Use& out : graph_.outputs(op)) {
     const OpGraph::ValueNode& value = graph_.values[out.value];

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/runtime/residency_contract.h"
+#include "planner/schedule/model/copy_queue.h"
 #include "planner/schedule/model/op_graph.h"
 
 namespace stowage::planner::schedule {
@@ -41,6 +42,8 @@ class Model {
   [[nodiscard]] std::uint64_t work() const { return work_; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
   [[nodiscard]] std::uint64_t copy_ns() const { return copy_ns_; }
+  /// When what comes next begins, and for how long copies were waited for.
+  [[nodiscard]] const CopyQueue& queue() const { return queue_; }
   /// The job has it, and its bytes are evicted.
   [[nodiscard]] bool is_evicted(std::uint32_t buffer) const {
     return where_[buffer] == kEvictedBytes && life_[buffer] == kAlive;
@@ -74,6 +77,10 @@ class Model {
   [[nodiscard]] bool may_offload(std::uint32_t buffer) const;
   /// False if it may not go. What is offloaded stays so.
   bool offload(std::uint32_t buffer);
+  /// Its copy to the store begins, unless there is one. False if it may not be offloaded now.
+  bool store(std::uint32_t buffer);
+  /// Takes memory and begins the copy back, if it is offloaded.
+  void prefetch(std::uint32_t buffer);
   /// What offloading it and bringing it back would take now.
   [[nodiscard]] std::uint64_t copies_ns_of(std::uint32_t buffer) const {
     return graph_.buffers[buffer].copy_ns * (stored_[buffer] != 0 ? 1 : 2);
@@ -121,7 +128,10 @@ class Model {
   [[nodiscard]] bool is_needed(std::uint32_t buffer) const {
     return life_[buffer] == kAlive || (life_[buffer] == kDead && anchors_[current_[buffer]] > 0);
   }
-  void fetch(std::uint32_t buffer, std::size_t span);
+  [[nodiscard]] bool has_memory(std::uint32_t buffer) const {
+    return where_[buffer] == kBytesHere || arriving_[buffer] != 0;
+  }
+  void fetch(std::uint32_t buffer);
   void note_copy(std::uint32_t buffer);
   void note_peak(std::uint64_t bytes) { peak_ = peak_ < bytes ? bytes : peak_; }
   [[nodiscard]] bool is_lost(std::uint32_t value) const { return state_of(value) == ValueState::kLost; }
@@ -137,6 +147,9 @@ class Model {
   std::vector<std::uint8_t> life_;                  ///< by buffer
   std::vector<Where> where_;                        ///< by buffer
   std::vector<std::uint8_t> stored_;                ///< by buffer: its store has its present content
+  std::vector<std::uint8_t> arriving_;              ///< by buffer: offloaded, and it has its memory
+  std::vector<std::uint64_t> due_;                  ///< by buffer: when its latest copy is done
+  CopyQueue queue_;
   std::vector<std::uint32_t> locks_;                ///< by buffer
   std::vector<std::size_t> span_of_;                ///< by buffer, while it is held
   std::vector<std::vector<std::uint32_t>> leaves_;  ///< by buffer, while it is evicted

@@ -87,10 +87,10 @@ class Model::Rerun {
     if (model_.state_of(use.value) != ValueState::kOffloaded || back_.contains(buffer)) return;
     if (dry_) {
       back_.insert(buffer);
-      came_ += bytes_of(use.value);
+      came_ += model_.arriving_[buffer] == 0 ? bytes_of(use.value) : 0;
       return;
     }
-    model_.fetch(buffer, model_.open_span(bytes_of(use.value)));
+    model_.fetch(buffer);
     if (back != nullptr) back->push_back(buffer);
   }
 
@@ -128,7 +128,8 @@ class Model::Rerun {
     const auto uses = uses_.find(out.value);
     const bool made = out.role == ValueRole::kMade;
     const bool at_home = model_.current_[value.buffer] == out.value;
-    const bool away = model_.is_evicted(value.buffer) || model_.is_offloaded(value.buffer);
+    const bool offloaded = model_.is_offloaded(value.buffer) && model_.arriving_[value.buffer] == 0;
+    const bool away = model_.is_evicted(value.buffer) || offloaded;
     if (made && at_home && away && !back_.contains(value.buffer)) {
       refill(value.buffer, span, back);
     } else if (made && uses != uses_.end() && uses->second > 0 && !model_.materialised(out.value) &&
@@ -178,7 +179,7 @@ std::uint64_t Model::peak_of(const Replay& replay) {
 
 void Model::restore(std::uint32_t buffer, std::vector<std::uint32_t>* back) {
   if (is_offloaded(buffer)) {
-    fetch(buffer, open_span(graph_.buffers[buffer].bytes));
+    fetch(buffer);
     note_peak(held_);
     if (back != nullptr) back->push_back(buffer);
     return;
@@ -190,6 +191,7 @@ void Model::restore(std::uint32_t buffer, std::vector<std::uint32_t>* back) {
     rerun.run(step, back);
     ++replays_;
     replay_ns_ += graph_.ops[step].cost_ns;
+    queue_.run(graph_.ops[step].cost_ns);
   }
   note_peak(rerun.most());
   STOWAGE_CHECK(is_resident(buffer), "the last step of a plan makes what it is for");

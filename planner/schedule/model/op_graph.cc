@@ -13,6 +13,7 @@ class Builder {
   explicit Builder(const StepLog& log) : log_(log) {}
 
   Result<OpGraph> build() {
+    graph_.copies_overlap = log_.copies_overlap;
     add_buffers();
     for (std::uint32_t op = 0; op < log_.trace.ops.size(); ++op) {
       if (Status status = add_op(op); !status) return status.error();
@@ -56,7 +57,8 @@ class Builder {
   Status add_op(std::uint32_t index) {
     const Op& op = log_.trace.ops[index];
     graph_.ops.push_back({static_cast<std::uint32_t>(graph_.uses.size()), op.input_count, op.output_count,
-                          op.duration_ns, op.workspace.value(), log_.replay_extra[index].value()});
+                          op.duration_ns, op.workspace.value(), log_.replay_extra[index].value(),
+                          own_ns_[index]});
     for (std::uint32_t i = 0; i < op.input_count + op.output_count; ++i) {
       const std::size_t at = std::size_t{op.first_value} + i;
       const std::uint32_t value = value_of(log_.trace.values[at]);
@@ -109,6 +111,7 @@ class Builder {
   }
 
   const StepLog& log_;
+  const std::vector<std::uint64_t> own_ns_{own_ns(log_)};
   OpGraph graph_;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;
 };

@@ -27,6 +27,7 @@ struct OpGraph {
     std::uint64_t cost_ns = 0;
     std::uint64_t workspace = 0;  ///< bytes
     std::uint64_t extra = 0;      ///< bytes, besides, of running it again
+    std::uint64_t own_ns = 0;     ///< without the ops that it runs itself
   };
   struct ValueNode {
     std::uint32_t buffer = kNone;
@@ -52,6 +53,7 @@ struct OpGraph {
     std::uint32_t index = 0;  ///< op, or buffer; births are of buffers that no op made
   };
 
+  bool copies_overlap = false;  ///< StepLog's
   std::vector<OpNode> ops;
   std::vector<Use> uses;
   std::vector<ValueNode> values;

@@ -39,7 +39,12 @@ bool is_done(Model& model, const Step& step) {
       return model.offload(step.buffer);
     case ActionKind::kRematerialize:
     case ActionKind::kRestore:
-      model.restore(step.buffer);
+      if (model.is_away(step.buffer)) model.restore(step.buffer);
+      return true;
+    case ActionKind::kStore:
+      return model.store(step.buffer);
+    case ActionKind::kPrefetch:
+      if (model.is_away(step.buffer)) model.prefetch(step.buffer);
   }
   return true;
 }
@@ -87,6 +92,7 @@ Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<S
   outcome.replay_ns = model.replay_ns();
   outcome.copies = model.copies();
   outcome.copy_ns = model.copy_ns();
+  outcome.wait_ns = model.queue().waited();
   outcome.work = model.work();
   return outcome;
 }

@@ -23,10 +23,11 @@ struct Outcome {
   std::uint64_t replay_ns = 0;
   std::uint64_t copies = 0;
   std::uint64_t copy_ns = 0;
+  std::uint64_t wait_ns = 0;  ///< for copies
   std::uint64_t refused = 0;  ///< evictions that could not be done, and buffers that are away at the end
   std::uint64_t work = 0;     ///< values looked at
   /// What all that is done besides the job's ops takes.
-  [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + copy_ns; }
+  [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + wait_ns; }
 };
 
 /// The lasting buffers that are offloaded behind their last use and not brought back: the iteration ends, and

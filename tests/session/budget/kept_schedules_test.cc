@@ -10,7 +10,7 @@
 #include <fstream>
 #include <memory>
 
-#include "planner/schedule/model/validator.h"
+#include "planner/schedule/check/validator.h"
 #include "session/budget/schedule_controller.h"
 #include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"

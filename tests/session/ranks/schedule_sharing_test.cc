@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/format/actions_content.h"
-#include "planner/schedule/model/validator.h"
+#include "planner/schedule/check/validator.h"
 #include "session/ranks/problem_digest.h"
 #include "session/ranks/rank_sharing.h"
 #include "tests/planner/schedule_logs.h"

@@ -1,4 +1,4 @@
-#include "planner/schedule/model/validator.h"
+#include "planner/schedule/check/validator.h"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/runtime/residency_contract.h"
-#include "planner/schedule/model/holdings.h"
-#include "planner/schedule/model/log_contents.h"
+#include "planner/schedule/check/holdings.h"
+#include "planner/schedule/check/log_contents.h"
 
 namespace stowage::planner::schedule {
 namespace {
@@ -20,7 +20,13 @@ class Walk : Holdings {
       : Holdings(log, contents, budget),
         schedule_(schedule),
         lasting_(lasting_under(log, schedule)),
-        made_(buffers_.size(), false) {
+        made_(buffers_.size(), false),
+        inner_ns_(log.trace.ops.size()) {
+    for (std::size_t op = log.trace.ops.size(); op-- > 0;) {
+      const OpId outer = log.trace.ops[op].parent;
+      if (outer != kNoOp) inner_ns_[outer.value()] += log.trace.ops[op].duration_ns;
+      inner_ns_[op] = std::min(inner_ns_[op], log.trace.ops[op].duration_ns);
+    }
     for (const BufferId made : log.made) made_[made.value()] = true;
     for (const LastingState& one : lasting_) {
       State& state = buffers_[one.buffer];
@@ -93,6 +99,7 @@ class Walk : Holdings {
         throw Broken{name + " reads what is not there"};
     }
     at_most(held_ + contents_.fresh_bytes(op) + log_.trace.ops[op].workspace.value(), name);
+    pass(log_.trace.ops[op].duration_ns - inner_ns_[op]);
   }
 
   void finish(std::uint32_t op) {
@@ -114,7 +121,9 @@ class Walk : Holdings {
     const std::uint32_t b = buffer_of(action, name);
     if (action.kind == ActionKind::kRematerialize || action.kind == ActionKind::kRestore)
       return bring_back(b, name);
-    if (action.kind == ActionKind::kOffload) return store(b, name);
+    if (action.kind == ActionKind::kOffload) return offload(b, name);
+    if (action.kind == ActionKind::kStore) return copy_there(b, name);
+    if (action.kind == ActionKind::kPrefetch) return prefetch(b, name);
     if (action.kind != ActionKind::kEvict) throw Broken{name + ": its kind is not one of a schedule"};
     if (log_.stays[b] != Stay::kMayGo || action.op >= log_.pinned_from[b].value())
       throw Broken{name + ": its buffer must stay"};
@@ -178,10 +187,11 @@ class Walk : Holdings {
     at_most(bytes, name);
     ++verdict_.replays;
     verdict_.replay_ns += log_.trace.ops[op].duration_ns;
+    pass(log_.trace.ops[op].duration_ns);
     for (std::size_t at = outputs_at(op); at < end_of(op); ++at) {
       const Content out = contents_.at(at);
       if (log_.roles[at] != ValueRole::kMade) continue;
-      const bool away = home(out).evicted || home(out).offloaded;
+      const bool away = home(out).evicted || (home(out).offloaded && !home(out).arriving);
       if (away && home(out).alive && home(out).current == out) {
         refill(contents_.home(out));
       } else if (!readable(out) && wanted.contains(out) && wanted[out] > 0) {
@@ -193,6 +203,7 @@ class Walk : Holdings {
   const Schedule& schedule_;
   const std::vector<LastingState> lasting_;  // by entry from kLastingEntries on
   std::vector<bool> made_;                   // by buffer: an op makes it
+  std::vector<std::uint64_t> inner_ns_;      // by op: what the ops take that it runs itself, at most all of it
   std::size_t next_action_ = 0;
 };
 

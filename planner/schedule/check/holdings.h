@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/runtime/residency_contract.h"
-#include "planner/schedule/model/log_contents.h"
-#include "planner/schedule/model/validator.h"
+#include "planner/schedule/check/log_contents.h"
+#include "planner/schedule/check/validator.h"
 
 namespace stowage::planner::schedule {
 
@@ -28,6 +28,8 @@ class Holdings {
     bool evicted = false;
     bool offloaded = false;
     bool stored = false;  ///< a copy of what it holds is in its store
+    bool arriving = false;      ///< it has its memory already, though it is offloaded
+    std::uint64_t ready_ns = 0; ///< when its latest copy is whole
     Content current = 0;
     int locks = 0;                ///< running ops
     std::vector<Content> leaves;  ///< what bringing it back starts from, while evicted
@@ -49,11 +51,17 @@ class Holdings {
   void appear(std::uint32_t b);
   void vanish(std::uint32_t b);
   void evict(std::uint32_t b, const std::string& name);
-  void store(std::uint32_t b, const std::string& name);
+  /// A copy to its store begins, unless there is one.
+  void copy_there(std::uint32_t b, const std::string& name);
+  void offload(std::uint32_t b, const std::string& name);
+  /// A copy from its store begins.
+  void prefetch(std::uint32_t b, const std::string& name);
   /// From its store. `aside`: bytes that are held besides.
   void fetch(std::uint32_t b, std::uint64_t aside, const std::string& name);
   /// It was made again.
   void refill(std::uint32_t b);
+  /// Ops run for so long.
+  void pass(std::uint64_t ns) { now_ns_ += ns; }
 
  protected:
   std::vector<State> buffers_;
@@ -68,9 +76,13 @@ class Holdings {
   enum Answer : std::uint8_t { kUnknown, kYes, kNo };
   bool can_be_made(Content c);
   void find_leaves(Content c, std::vector<bool>& seen, std::vector<Content>& leaves);
-  void note_copy(std::uint32_t b);
+  [[nodiscard]] bool is_held(std::uint32_t b) const;
+  void begin_copy(std::uint32_t b);
+  void wait_until(std::uint64_t time_ns);
 
   const std::uint64_t budget_;
+  std::uint64_t now_ns_ = 0;
+  std::uint64_t copies_end_ns_ = 0;  ///< of all that are queued
   std::vector<int> anchors_;  ///< by content: evicted buffers that start from it
   std::vector<Answer> verdicts_;
 };

@@ -1,4 +1,4 @@
-#include "planner/schedule/model/holdings.h"
+#include "planner/schedule/check/holdings.h"
 
 #include <algorithm>
 
@@ -38,7 +38,11 @@ void Holdings::vanish(std::uint32_t b) {
   State& state = buffers_[b];
   state.alive = false;
   state.gone = true;
-  if (!state.evicted && !state.offloaded && anchors_[state.current] == 0) held_ -= size(b);
+  if (is_held(b) && anchors_[state.current] == 0) held_ -= size(b);
+}
+
+bool Holdings::is_held(std::uint32_t b) const {
+  return buffers_[b].arriving || (!buffers_[b].evicted && !buffers_[b].offloaded);
 }
 
 void Holdings::evict(std::uint32_t b, const std::string& name) {
@@ -59,27 +63,56 @@ void Holdings::evict(std::uint32_t b, const std::string& name) {
   held_ -= size(b);
 }
 
-void Holdings::store(std::uint32_t b, const std::string& name) {
+void Holdings::copy_there(std::uint32_t b, const std::string& name) {
+  State& state = buffers_[b];
+  if (log_.copy_ns.empty() || log_.copy_ns[b] == 0) throw Broken{name + ": its buffer has no store"};
+  if (!state.alive || state.evicted || state.offloaded) throw Broken{name + ": its buffer is not there"};
+  if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
+  if (!state.stored) begin_copy(b);
+  state.stored = true;
+}
+
+void Holdings::offload(std::uint32_t b, const std::string& name) {
   State& state = buffers_[b];
   if (state.alive && state.offloaded) return;
-  if (log_.copy_ns.empty() || log_.copy_ns[b] == 0) throw Broken{name + ": its buffer has no store"};
-  if (!state.alive || state.evicted) throw Broken{name + ": its buffer is not there"};
-  if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
-  if (!state.stored) note_copy(b);
-  state.stored = state.offloaded = true;
+  copy_there(b, name);
+  wait_until(state.ready_ns);
+  state.offloaded = true;
   held_ -= size(b);
 }
 
-void Holdings::fetch(std::uint32_t b, std::uint64_t aside, const std::string& name) {
-  note_copy(b);
-  buffers_[b].offloaded = false;
+void Holdings::prefetch(std::uint32_t b, const std::string& name) {
+  State& state = buffers_[b];
+  if (!state.alive || !state.offloaded || state.arriving) return;
+  begin_copy(b);
+  state.arriving = true;
   held_ += size(b);
+  at_most(held_, name);
+}
+
+void Holdings::fetch(std::uint32_t b, std::uint64_t aside, const std::string& name) {
+  State& state = buffers_[b];
+  if (!state.arriving) {
+    begin_copy(b);
+    held_ += size(b);
+  }
+  wait_until(state.ready_ns);
+  state.offloaded = state.arriving = false;
   at_most(held_ + aside, name);
 }
 
-void Holdings::note_copy(std::uint32_t b) {
+void Holdings::begin_copy(std::uint32_t b) {
   ++verdict_.copies;
   verdict_.copy_ns += log_.copy_ns[b];
+  copies_end_ns_ = std::max(copies_end_ns_, now_ns_) + log_.copy_ns[b];
+  buffers_[b].ready_ns = copies_end_ns_;
+  if (!log_.copies_overlap) wait_until(copies_end_ns_);
+}
+
+void Holdings::wait_until(std::uint64_t time_ns) {
+  if (time_ns <= now_ns_) return;
+  verdict_.wait_ns += time_ns - now_ns_;
+  now_ns_ = time_ns;
 }
 
 void Holdings::refill(std::uint32_t b) {
@@ -88,7 +121,7 @@ void Holdings::refill(std::uint32_t b) {
   held_ += size(b);
   for (const Content leaf : state.leaves) {
     const bool goes = --anchors_[leaf] == 0 && home(leaf).gone && home(leaf).current == leaf;
-    if (goes && !home(leaf).offloaded) held_ -= size(contents_.home(leaf));
+    if (goes && is_held(contents_.home(leaf))) held_ -= size(contents_.home(leaf));
   }
   state.leaves.clear();
 }

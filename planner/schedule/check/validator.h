@@ -17,6 +17,7 @@ struct Verdict {
   std::uint64_t replay_ns = 0;
   std::uint64_t copies = 0;
   std::uint64_t copy_ns = 0;
+  std::uint64_t wait_ns = 0;  ///< for copies
 };
 
 /// Errors: what StepLog::validate() says; kInvalidPlan with the first op or action that is wrong: it is for

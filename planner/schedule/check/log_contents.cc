@@ -1,4 +1,4 @@
-#include "planner/schedule/model/log_contents.h"
+#include "planner/schedule/check/log_contents.h"
 
 namespace stowage::planner::schedule {
 
