@@ -17,6 +17,8 @@ class Walk {
   Walk(const OpGraph& graph, std::uint64_t smallest)
       : graph_(graph), smallest_(smallest), model_(graph), open_(graph.buffers.size()) {
     table_.needed.resize(graph.ops.size());
+    table_.copies_overlap = graph.copies_overlap;
+    for (const OpGraph::OpNode& op : graph.ops) table_.ops_ns += op.own_ns;
   }
 
   GapTable run() {
@@ -95,7 +97,7 @@ class Walk {
     open_[buffer].reset();
     const OpGraph::BufferNode& node = graph_.buffers[buffer];
     const std::uint32_t end = open.copied ? next_ : std::min(next_, node.pinned_from);
-    Gap gap{open.first, end, node.bytes, open.replay_ns};
+    Gap gap{open.first, end, node.bytes, open.evicted ? open.replay_ns : kNoWay};
     if (node.lasts() && next_ == graph_.touched[buffer].front())
       return static_cast<void>(first_use_[buffer] = end);  // the gap began in the iteration before
     if (node.lasts() && next_ == graph_.ops.size()) gap.next_end = first_use_[buffer];
@@ -104,7 +106,7 @@ class Walk {
     if (!open.copied && how == End::kUse) return table_.gaps.push_back(gap);
     if (!open.copied) return;
     const bool comes_back = how == End::kUse || how == End::kOverwrite;
-    copied_[content_of(buffer)].push_back({table_.gaps.size(), !open.evicted, !comes_back});
+    copied_[content_of(buffer)].push_back({table_.gaps.size(), !comes_back});
     table_.gaps.push_back(gap);
   }
 
@@ -117,22 +119,16 @@ class Walk {
 
   struct Copied {
     std::size_t gap;
-    bool only;    ///< it cannot be evicted instead
     bool leaves;  ///< no copy back
   };
 
-  // A gap costs the lesser of the two ways.
   void add_copies_there() {
     for (const auto& [content, gaps] : copied_) {
       const OpGraph::BufferNode& node = graph_.buffers[graph_.values[content].buffer];
       const auto one = static_cast<double>(node.copy_ns);
       const bool is_stored = node.lasts() && !node.written;
       const double there = is_stored ? 0 : one / static_cast<double>(gaps.size());
-      for (const Copied& copied : gaps) {
-        Gap& gap = table_.gaps[copied.gap];
-        const double copies = (copied.leaves ? 0 : one) + there;
-        gap.cost_ns = copied.only ? copies : std::min(gap.cost_ns, copies);
-      }
+      for (const Copied& copied : gaps) table_.gaps[copied.gap].copy_ns = (copied.leaves ? 0 : one) + there;
     }
   }
 

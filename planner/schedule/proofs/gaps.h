@@ -11,23 +11,30 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "planner/schedule/model/op_graph.h"
 
 namespace stowage::planner::schedule {
 
+/// The cost of what cannot be done.
+inline constexpr double kNoWay = std::numeric_limits<double>::infinity();
+
 struct Gap {
   std::uint32_t first = 0;  ///< the ops that run meanwhile: [first, end)
   std::uint32_t end = 0;
   std::uint64_t bytes = 0;
-  double cost_ns = 0;
+  double replay_ns = kNoWay;   ///< if it is evicted
+  double copy_ns = kNoWay;     ///< if it is offloaded
   std::uint32_t next_end = 0;  ///< and those of the next iteration before this one
 };
 
 struct GapTable {
   std::vector<Gap> gaps;              ///< each is worth evicting in only at a cost
   std::vector<std::uint64_t> needed;  ///< by op: bytes held at least, with all evicted that costs nothing
+  bool copies_overlap = false;
+  std::uint64_t ops_ns = 0;  ///< of all ops: in so much time copies can be hidden
 };
 
 /// Of buffers of at least `smallest` bytes.

@@ -1,6 +1,7 @@
 #include "planner/schedule/proofs/overhead_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace stowage::planner::schedule {
@@ -9,11 +10,13 @@ namespace {
 constexpr int kSteps = 400;
 constexpr int kPatience = 12;           // steps without a better bound, then they become smaller
 constexpr double kRounding = 1 - 1e-9;  // of sums in floating point
+constexpr std::array<double, 4> kWeightsOfReplays{1, 0.75, 0.5, 0};
 
 /// Those ops alone that need more than the budget, and the gaps around any of them.
 class Covering {
  public:
-  Covering(const GapTable& table, std::uint64_t budget) {
+  /// `replays`, `copies`: what their times count.
+  Covering(const GapTable& table, std::uint64_t budget, double replays, double copies) {
     std::vector<std::uint32_t> row(table.needed.size() + 1);
     for (std::size_t op = 0; op < table.needed.size(); ++op) {
       row[op] = static_cast<std::uint32_t>(excess_.size());
@@ -22,8 +25,8 @@ class Covering {
     row.back() = static_cast<std::uint32_t>(excess_.size());
     for (const Gap& gap : table.gaps) {
       if (row[gap.first] < row[gap.end] || row[gap.next_end] > 0)
-        columns_.push_back(
-            {row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes), gap.cost_ns});
+        columns_.push_back({row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes),
+                            std::min(weighted(gap.replay_ns, replays), weighted(gap.copy_ns, copies))});
     }
   }
 
@@ -71,6 +74,10 @@ class Covering {
     double cost_ns;
   };
 
+  static double weighted(double cost_ns, double weight) {
+    return cost_ns == kNoWay ? kNoWay : weight * cost_ns;
+  }
+
   [[nodiscard]] double price_alone(std::uint32_t row) const {
     std::vector<const Column*> around;
     for (const Column& column : columns_) {
@@ -90,30 +97,8 @@ class Covering {
   std::vector<Column> columns_;
 };
 
-}  // namespace
-
-std::uint64_t least_peak(const GapTable& table) {
-  std::vector<std::uint64_t> more(table.needed.size() + 1), less(table.needed.size() + 1);
-  for (const Gap& gap : table.gaps) {
-    more[gap.first] += gap.bytes;
-    less[gap.end] += gap.bytes;
-    if (gap.next_end == 0) continue;
-    more[0] += gap.bytes;
-    less[gap.next_end] += gap.bytes;
-  }
-  std::uint64_t out = 0, least = 0;
-  for (std::size_t op = 0; op < table.needed.size(); ++op) {
-    out += more[op] - less[op];
-    least = std::max(least, table.needed[op] - std::min(table.needed[op], out));
-  }
-  return least;
-}
-
 // Polyak's steps towards what was reached.
-std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget, std::uint64_t reached) {
-  const Covering covering(table, budget);
-  if (covering.rows() == 0 || reached == 0) return 0;
-  const auto target = static_cast<double>(reached);
+double dual_of(const Covering& covering, double target) {
   std::vector<double> prices = covering.first_prices(), best_prices = prices, shortage(covering.rows());
   double best = 0, step = 1;
   int since_best = 0;
@@ -138,7 +123,39 @@ std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget, std::u
     for (std::size_t row = 0; row < prices.size(); ++row)
       prices[row] = std::max(0.0, prices[row] + by * shortage[row]);
   }
-  return static_cast<std::uint64_t>(best * kRounding);
+  return best * kRounding;
+}
+
+}  // namespace
+
+std::uint64_t least_peak(const GapTable& table) {
+  std::vector<std::uint64_t> more(table.needed.size() + 1), less(table.needed.size() + 1);
+  for (const Gap& gap : table.gaps) {
+    more[gap.first] += gap.bytes;
+    less[gap.end] += gap.bytes;
+    if (gap.next_end == 0) continue;
+    more[0] += gap.bytes;
+    less[gap.next_end] += gap.bytes;
+  }
+  std::uint64_t out = 0, least = 0;
+  for (std::size_t op = 0; op < table.needed.size(); ++op) {
+    out += more[op] - less[op];
+    least = std::max(least, table.needed[op] - std::min(table.needed[op], out));
+  }
+  return least;
+}
+
+std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget, std::uint64_t reached) {
+  const auto target = static_cast<double>(reached);
+  const auto dual = [&](double replays, double copies, double more) {
+    const Covering covering(table, budget, replays, copies);
+    return covering.rows() == 0 || reached == 0 ? 0 : dual_of(covering, target + more) - more;
+  };
+  if (!table.copies_overlap) return static_cast<std::uint64_t>(dual(1, 1, 0));
+  double best = 0;
+  for (const double weight : kWeightsOfReplays)
+    best = std::max(best, dual(weight, 1 - weight, (1 - weight) * static_cast<double>(table.ops_ns)));
+  return static_cast<std::uint64_t>(best);
 }
 
 }  // namespace stowage::planner::schedule

@@ -4,8 +4,12 @@
 // While an op runs, what the job holds beyond the budget has to be out of memory. With the gaps of all
 // buffers (gaps.h) that is a covering problem: least sum of cost_g * x_g, so that for each op the gaps around
 // it have bytes_g * x_g of at least its excess, 0 <= x <= 1. Any value of its Lagrangian dual is a bound,
-// also where the steps of the subgradient have not found the best one. It is the memory rows of Checkmate's
-// program (Jain et al., MLSys 2020) with each recomputation counted for one gap alone.
+// also where the steps of the subgradient have not found the best one. A gap costs the lesser of what is run
+// again and what is copied for it. Where copies run beside ops, they still need a time of their own, one
+// after the other: for sums R of what runs again and C of copies, an iteration of ops that take T is longer
+// by max(R, C - T) at least, which is no less than w R + (1 - w) (C - T) for any w from 0 to 1. It is the
+// memory rows of Checkmate's program (Jain et al., MLSys 2020) with each recomputation counted for one gap
+// alone.
 //
 // Thread safety: pure. Deterministic.
 #pragma once
@@ -19,8 +23,8 @@ namespace stowage::planner::schedule {
 /// No schedule holds less than this at its peak.
 [[nodiscard]] std::uint64_t least_peak(const GapTable& table);
 
-/// Nor does any that holds at most `budget` bytes take less time for what it recomputes. `reached`: what one
-/// of them takes. Requires: least_peak() <= budget.
+/// Nor does any that holds at most `budget` bytes take less time for what it recomputes and the copies that
+/// it waits for. `reached`: what one of them takes. Requires: least_peak() <= budget.
 [[nodiscard]] std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget,
                                            std::uint64_t reached);
 
