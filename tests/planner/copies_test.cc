@@ -122,6 +122,58 @@ TEST(Copies, WhatIsNeverWrittenIsOnlyCopiedBack) {
   EXPECT_EQ(of_other.copies, 2u);
 }
 
+TEST(Copies, BesideOpsTheyAreHidden) {
+  StepLog log = transformer(6);
+  for (const Buffer& buffer : log.trace.buffers) log.copy_ns.push_back(10'000 + buffer.rounded.value() / 24);
+  for (const double share : {0.75, 0.5, 0.33}) {
+    const Bytes budget = share_of_peak(log, share);
+    log.copies_overlap = false;
+    const Result<Schedule> one_by_one = make_schedule(log, budget, options_for_tests());
+    log.copies_overlap = true;
+    const Result<Schedule> beside = make_schedule(log, budget, options_for_tests());
+    ASSERT_TRUE(one_by_one.ok() && beside.ok()) << share;
+    EXPECT_LT(beside->added_ns() * 10, one_by_one->added_ns()) << share;
+    EXPECT_LE(beside->height, budget);
+    EXPECT_LE(beside->bound_ns, beside->added_ns());
+    const Result<Schedule> taken = accept_schedule(log, beside->actions, budget);
+    ASSERT_TRUE(taken.ok()) << taken.error().message;
+    EXPECT_EQ(taken->wait_ns, beside->wait_ns);
+  }
+}
+
+// A third of the parameters and states are read in ops that take less time than their copies.
+TEST(Copies, BesideOpsTheyNeedTimeOfTheirOwn) {
+  StepLog log = optimized(24, 64, 4, 60);
+  log.copies_overlap = true;
+  const Result<Schedule> made = make_schedule(log, share_of_peak(log, 0.33), options_for_tests());
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_LT(made->wait_ns, made->copy_ns);
+  EXPECT_GE(ops_ns(log) + made->added_ns(), made->copy_ns);
+  EXPECT_GT(made->bound_ns, 0u);
+}
+
+TEST(Copies, BesideOpsTheyCostLessInRandomIterations) {
+  std::uint64_t one_by_one = 0, beside = 0, moved = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    StepLog log = random_log_with_stores(seed, 8 + seed % 10);
+    const Bytes budget = share_of_peak(log, 0.6);
+    ScheduleOptions options = options_for_tests();
+    options.placed = false;
+    options.work_limit = 5'000'000;
+    log.copies_overlap = false;
+    const Result<Schedule> before = make_schedule(log, budget, options);
+    log.copies_overlap = true;
+    const Result<Schedule> after = make_schedule(log, budget, options);
+    ASSERT_LE(before.ok(), after.ok()) << seed;
+    if (!before) continue;
+    one_by_one += before->added_ns();
+    beside += after->added_ns();
+    moved += after->wait_ns < after->copy_ns ? 1 : 0;
+  }
+  EXPECT_LT(beside, one_by_one);
+  EXPECT_GT(moved, 20u);
+}
+
 TEST(Copies, TheCheaperWayIsTaken) {
   for (const std::uint64_t copy_us : {1u, 1000u}) {
     LogBuilder builder;

@@ -27,9 +27,9 @@ class Holdings {
     bool gone = false;   ///< the job had it
     bool evicted = false;
     bool offloaded = false;
-    bool stored = false;  ///< a copy of what it holds is in its store
-    bool arriving = false;      ///< it has its memory already, though it is offloaded
-    std::uint64_t ready_ns = 0; ///< when its latest copy is whole
+    bool stored = false;         ///< a copy of what it holds is in its store
+    bool arriving = false;       ///< it has its memory already, though it is offloaded
+    std::uint64_t ready_ns = 0;  ///< when its latest copy is whole
     Content current = 0;
     int locks = 0;                ///< running ops
     std::vector<Content> leaves;  ///< what bringing it back starts from, while evicted
@@ -83,7 +83,7 @@ class Holdings {
   const std::uint64_t budget_;
   std::uint64_t now_ns_ = 0;
   std::uint64_t copies_end_ns_ = 0;  ///< of all that are queued
-  std::vector<int> anchors_;  ///< by content: evicted buffers that start from it
+  std::vector<int> anchors_;         ///< by content: evicted buffers that start from it
   std::vector<Answer> verdicts_;
 };
 

@@ -203,7 +203,7 @@ class Walk : Holdings {
   const Schedule& schedule_;
   const std::vector<LastingState> lasting_;  // by entry from kLastingEntries on
   std::vector<bool> made_;                   // by buffer: an op makes it
-  std::vector<std::uint64_t> inner_ns_;      // by op: what the ops take that it runs itself, at most all of it
+  std::vector<std::uint64_t> inner_ns_;  // by op: what the ops take that it runs itself, at most all of it
   std::size_t next_action_ = 0;
 };
 

@@ -191,20 +191,21 @@ bool Model::offload(std::uint32_t buffer) {
 
 bool Model::store(std::uint32_t buffer) {
   if (!may_offload(buffer)) return false;
-  if (stored_[buffer] == 0) note_copy(buffer);
+  if (stored_[buffer] == 0) note_copy(buffer, false);
   stored_[buffer] = 1;
   return true;
 }
 
 void Model::prefetch(std::uint32_t buffer) {
   if (!is_offloaded(buffer) || arriving_[buffer] != 0) return;
-  note_copy(buffer);
+  note_copy(buffer, true);
   arriving_[buffer] = 1;
   hold(buffer, open_span(graph_.buffers[buffer].bytes));
   note_peak(held_);
 }
 
-void Model::note_copy(std::uint32_t buffer) {
+void Model::note_copy(std::uint32_t buffer, bool back) {
+  if (copied_ != nullptr) copied_->push_back({op_, buffer, back});
   ++copies_;
   copy_ns_ += graph_.buffers[buffer].copy_ns;
   due_[buffer] = queue_.begin(graph_.buffers[buffer].copy_ns);
@@ -212,7 +213,7 @@ void Model::note_copy(std::uint32_t buffer) {
 
 void Model::fetch(std::uint32_t buffer) {
   if (arriving_[buffer] == 0) {
-    note_copy(buffer);
+    note_copy(buffer, true);
     hold(buffer, open_span(graph_.buffers[buffer].bytes));
   }
   queue_.wait_for(due_[buffer]);

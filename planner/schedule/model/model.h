@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/runtime/residency_contract.h"
@@ -27,6 +28,13 @@ struct Span {
   bool from_before = false;
 };
 
+/// One copy to a store or back.
+struct Copied {
+  std::uint32_t op = 0;  ///< before it
+  std::uint32_t buffer = 0;
+  bool back = false;
+};
+
 class Model {
  public:
   /// `graph` outlives the model. `spans`: where to note what is held when; may be null.
@@ -44,6 +52,10 @@ class Model {
   [[nodiscard]] std::uint64_t copy_ns() const { return copy_ns_; }
   /// When what comes next begins, and for how long copies were waited for.
   [[nodiscard]] const CopyQueue& queue() const { return queue_; }
+  /// From now on each copy is appended to `copied`.
+  void note_copies(std::vector<Copied>* copied) { copied_ = copied; }
+  /// Most bytes held since the last call.
+  std::uint64_t take_recent_peak() { return std::exchange(recent_peak_, held_); }
   /// The job has it, and its bytes are evicted.
   [[nodiscard]] bool is_evicted(std::uint32_t buffer) const {
     return where_[buffer] == kEvictedBytes && life_[buffer] == kAlive;
@@ -132,8 +144,11 @@ class Model {
     return where_[buffer] == kBytesHere || arriving_[buffer] != 0;
   }
   void fetch(std::uint32_t buffer);
-  void note_copy(std::uint32_t buffer);
-  void note_peak(std::uint64_t bytes) { peak_ = peak_ < bytes ? bytes : peak_; }
+  void note_copy(std::uint32_t buffer, bool back);
+  void note_peak(std::uint64_t bytes) {
+    recent_peak_ = recent_peak_ < bytes ? bytes : recent_peak_;
+    peak_ = peak_ < recent_peak_ ? recent_peak_ : peak_;
+  }
   [[nodiscard]] bool is_lost(std::uint32_t value) const { return state_of(value) == ValueState::kLost; }
   bool settle(std::uint32_t value);
   const std::vector<std::uint32_t>& leaves_below(std::uint32_t value);
@@ -143,12 +158,12 @@ class Model {
 
   const OpGraph& graph_;
   std::vector<Span>* spans_;
-  std::vector<std::uint32_t> current_;              ///< by buffer
-  std::vector<std::uint8_t> life_;                  ///< by buffer
-  std::vector<Where> where_;                        ///< by buffer
-  std::vector<std::uint8_t> stored_;                ///< by buffer: its store has its present content
-  std::vector<std::uint8_t> arriving_;              ///< by buffer: offloaded, and it has its memory
-  std::vector<std::uint64_t> due_;                  ///< by buffer: when its latest copy is done
+  std::vector<std::uint32_t> current_;  ///< by buffer
+  std::vector<std::uint8_t> life_;      ///< by buffer
+  std::vector<Where> where_;            ///< by buffer
+  std::vector<std::uint8_t> stored_;    ///< by buffer: its store has its present content
+  std::vector<std::uint8_t> arriving_;  ///< by buffer: offloaded, and it has its memory
+  std::vector<std::uint64_t> due_;      ///< by buffer: when its latest copy is done
   CopyQueue queue_;
   std::vector<std::uint32_t> locks_;                ///< by buffer
   std::vector<std::size_t> span_of_;                ///< by buffer, while it is held
@@ -166,6 +181,8 @@ class Model {
   std::uint64_t clock_ = 0;
   std::uint64_t held_ = 0;
   std::uint64_t peak_ = 0;
+  std::uint64_t recent_peak_ = 0;
+  std::vector<Copied>* copied_ = nullptr;
   std::uint64_t replays_ = 0;
   std::uint64_t replay_ns_ = 0;
   std::uint64_t copies_ = 0;

@@ -62,9 +62,15 @@ std::uint64_t misplaced_at_end(const OpGraph& graph, const Model& model,
 
 }  // namespace
 
-Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<Span>* spans) {
+Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<Span>* spans, Course* course) {
   const std::vector<std::uint32_t> away = left_away(graph, steps);
   Model model(graph, spans, away);
+  if (course != nullptr) model.note_copies(&course->copied);
+  const auto note_op = [&] {
+    if (course == nullptr) return;
+    if (!course->begins.empty()) course->held.push_back(model.take_recent_peak());
+    course->begins.push_back(model.queue().now() - model.queue().waited());
+  };
   Outcome outcome;
   std::size_t next = 0;
   for (const OpGraph::Event& event : graph.events) {
@@ -80,12 +86,14 @@ Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<S
         break;
       case OpGraph::EventKind::kBegin:
         model.come_to(event.index);
+        note_op();
         for (; next < steps.size() && steps[next].op == event.index; ++next)
           outcome.refused += is_done(model, steps[next]) ? 0 : 1;
         run_op(graph, model, event.index);
         break;
     }
   }
+  if (course != nullptr && !course->begins.empty()) course->held.push_back(model.take_recent_peak());
   outcome.refused += misplaced_at_end(graph, model, away);
   outcome.peak = model.peak();
   outcome.replays = model.replays();

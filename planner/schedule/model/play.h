@@ -30,6 +30,13 @@ struct Outcome {
   [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + wait_ns; }
 };
 
+/// What happened on the way, by op.
+struct Course {
+  std::vector<std::uint64_t> begins;  ///< when its actions begin, without what was waited for copies
+  std::vector<std::uint64_t> held;    ///< most bytes from then on, until the next op's actions begin
+  std::vector<Copied> copied;         ///< in order
+};
+
 /// The lasting buffers that are offloaded behind their last use and not brought back: the iteration ends, and
 /// so begins, with them away.
 [[nodiscard]] std::vector<std::uint32_t> left_away(const OpGraph& graph, const std::vector<Step>& steps);
@@ -38,8 +45,9 @@ struct Outcome {
 /// what starts from what it writes, comes back, and it runs.
 void run_op(const OpGraph& graph, Model& model, std::uint32_t op);
 
-/// Requires: steps are in order of op. `spans`: where to note what is held when; may be null.
+/// Requires: steps are in order of op. `spans`: where to note what is held when; `course`: what happened;
+/// each may be null.
 [[nodiscard]] Outcome play(const OpGraph& graph, const std::vector<Step>& steps,
-                           std::vector<Span>* spans = nullptr);
+                           std::vector<Span>* spans = nullptr, Course* course = nullptr);
 
 }  // namespace stowage::planner::schedule

@@ -36,7 +36,10 @@ std::optional<Scores::Best> Scores::of(std::uint32_t buffer, std::uint32_t op, b
   op_ = op;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const std::uint64_t runs = may_evict ? cost_of(model_.current(buffer)) : kNever;
-  const std::uint64_t copies = may_offload ? model_.copies_ns_of(buffer) : kNever;
+  const std::uint64_t copies =
+      may_offload
+          ? static_cast<std::uint64_t>(weights_.copies * static_cast<double>(model_.copies_ns_of(buffer)))
+          : kNever;
   const ActionKind way = copies < runs ? ActionKind::kOffload : ActionKind::kEvict;
   const auto cost = static_cast<double>(std::min(runs, copies));
   const auto bytes = static_cast<double>(graph_.buffers[buffer].bytes);

@@ -17,7 +17,8 @@ struct Weights {
   double cost_power = 1;
   double bytes_power = 1;
   double gap_power = 1;
-  double noise = 0;  ///< a score is multiplied by up to 1 + noise
+  double copies = 1;  ///< the part of a copy's time that counts
+  double noise = 0;   ///< a score is multiplied by up to 1 + noise
   std::uint64_t seed = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
+#include "planner/schedule/search/overlap.h"
 #include "planner/schedule/search/repair.h"
 #include "planner/schedule/search/segments.h"
 #include "planner/schedule/search/sweep.h"
@@ -14,29 +15,34 @@ namespace stowage::planner::schedule {
 namespace {
 
 // From careful to bold; then the same with noise. No one of them is best for every job.
-constexpr std::array<Weights, 12> kWeights{{{1, 1, 1, 0, 0},
-                                            {1, 2, 1, 0, 0},
-                                            {1, 1, 0.5, 0, 0},
-                                            {0.5, 2, 1, 0, 0},
-                                            {1, 0.5, 1, 0, 0},
-                                            {0.5, 1, 1, 0, 0},
-                                            {1, 1, 0, 0, 0},
-                                            {1, 2, 0, 0, 0},
-                                            {0.5, 0.5, 2, 0, 0},
-                                            {0, 0, 1, 0, 0},
-                                            {0, 1, 0, 0, 0},
-                                            {0.25, 1, 0.25, 0, 0}}};
-constexpr std::uint64_t kReplayNs = 2000;  // what running any op again costs besides its own time
-constexpr std::uint64_t kEventWork = 20;   // steps that playing one event costs, about
-constexpr std::uint64_t kLookWork = 10;    // and looking at one value
-constexpr int kFirstRounds = 96;           // of weights with noise, at most
-constexpr int kRounds = 192;               // with those that begin with most of what was found
+constexpr std::array<Weights, 12> kWeights{{{1, 1, 1},
+                                            {1, 2, 1},
+                                            {1, 1, 0.5},
+                                            {0.5, 2, 1},
+                                            {1, 0.5, 1},
+                                            {0.5, 1, 1},
+                                            {1, 1, 0},
+                                            {1, 2, 0},
+                                            {0.5, 0.5, 2},
+                                            {0, 0, 1},
+                                            {0, 1, 0},
+                                            {0.25, 1, 0.25}}};
+constexpr std::uint64_t kReplayNs = 2000;    // what running any op again costs besides its own time
+constexpr std::uint64_t kHiddenCopies = 50;  // 1/this of what they take counts: they need memory's bandwidth
+constexpr std::uint64_t kMovingWork = 5;     // iterations that moving its copies costs
+constexpr std::uint64_t kEventWork = 20;     // steps that playing one event costs, about
+constexpr std::uint64_t kLookWork = 10;      // and looking at one value
+constexpr int kFirstRounds = 96;             // of weights with noise, at most
+constexpr int kRounds = 192;                 // with those that begin with most of what was found
 constexpr std::array<std::uint64_t, 8> kSegments{2, 3, 4, 6, 8, 12, 16, 24};  // of the budget; for tight ones
 
 std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
 
 auto cost_of(const Found& found) {
-  return std::pair(found.outcome.added_ns() + kReplayNs * found.outcome.replays, found.steps.size());
+  const Outcome& outcome = found.outcome;
+  const std::uint64_t hidden_ns = outcome.copy_ns - std::min(outcome.copy_ns, outcome.wait_ns);
+  return std::pair(outcome.added_ns() + hidden_ns / kHiddenCopies + kReplayNs * outcome.replays,
+                   found.steps.size());
 }
 
 // Nothing that is found after the plain weights can be much better.
@@ -45,9 +51,14 @@ bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
   return found.outcome.added_ns() <= bound_ns + bound_ns / kSharesOfGap;
 }
 
-Weights weights_at(int round, std::uint64_t seed) {
+// Copies beside ops may cost as much as they take, or nothing.
+constexpr std::array<double, 4> kPartsOfCopies{1, 0.3, 0.1, 0.02};
+
+Weights weights_at(int round, std::uint64_t seed, bool copies_overlap) {
   constexpr int kKinds = static_cast<int>(kWeights.size());
   Weights weights = kWeights[static_cast<std::size_t>(round % kKinds)];
+  if (copies_overlap)
+    weights.copies = kPartsOfCopies[static_cast<std::size_t>(round + round / kKinds) % kPartsOfCopies.size()];
   if (round < kKinds) return weights;
   weights.noise = 0.25 * (1 + round / kKinds % 4);
   weights.seed = mix(seed + static_cast<std::uint64_t>(round));
@@ -61,6 +72,10 @@ std::optional<Found> played(const OpGraph& graph, std::uint64_t budget, Sweep sw
   found.outcome = play(graph, found.steps);
   work += kLookWork * found.outcome.work;
   if (found.outcome.peak > budget || found.outcome.refused > 0) return std::nullopt;
+  if (!graph.copies_overlap || found.outcome.copies == 0) return found;
+  work += kMovingWork * size_of(graph);
+  if (std::optional<Overlapped> overlapped = overlap_copies(graph, budget, found.steps))
+    return Found{std::move(overlapped->steps), overlapped->outcome};
   return found;
 }
 
@@ -133,8 +148,8 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
         best && round >= kFirstRounds
             ? part_of(best->steps, mix(limits.seed + static_cast<std::uint64_t>(round)))
             : std::vector<Step>();
-    std::optional<Found> found =
-        try_weights(graph, budget, limits.smallest, weights_at(round, limits.seed), work, first);
+    std::optional<Found> found = try_weights(
+        graph, budget, limits.smallest, weights_at(round, limits.seed, graph.copies_overlap), work, first);
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
     if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
