@@ -43,8 +43,8 @@ Evictor::Bounds bounds_of(const Machine& all, Place place) {
   return {all.options.smallest.value(), place, all.op_number, all.thrashes()};
 }
 
-bool drop_made(Machine& all, Bytes bytes, const Evictor::Bounds& bounds) {
-  return !bounds.only_offload && all.residency.drop_made(bytes.value(), bounds.place) > 0;
+bool drop_early(Machine& all, Bytes bytes, const Evictor::Bounds& bounds) {
+  return all.residency.drop_early(bytes.value(), bounds.place, !bounds.only_offload) > 0;
 }
 
 // An iteration may end in the middle of a graph, as where each of two optimizers steps: what it made and what
@@ -122,14 +122,14 @@ bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept
     const Evictor::Bounds bounds = bounds_of(all, {device_type, device_index});
     const std::uint64_t freed = all.evictor.make_room(bytes.value(), bounds);
     all.uses.note_room(all.op_number, freed);
-    return freed > 0 || drop_made(all, bytes, bounds);
+    return freed > 0 || drop_early(all, bytes, bounds);
   });
 }
 
 bool Runtime::make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept {
   return search_room([&](Machine& all) {
     const Evictor::Bounds bounds = bounds_of(all, {device_type});
-    return all.evictor.make_contiguous_room(bytes.value(), bounds, space) || drop_made(all, bytes, bounds);
+    return all.evictor.make_contiguous_room(bytes.value(), bounds, space) || drop_early(all, bytes, bounds);
   });
 }
 

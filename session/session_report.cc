@@ -103,6 +103,7 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"recompute_ms", static_cast<double>(facts.recompute_ns) / kMilli},
           {"copies", facts.copies},
           {"copy_ms", static_cast<double>(facts.copy_ns) / kMilli},
+          {"wait_ms", static_cast<double>(facts.wait_ns) / kMilli},
           {"least_ms", static_cast<double>(facts.least_ns) / kMilli},
           {"ops_ms", static_cast<double>(facts.ops_ns) / kMilli},
           {"op_times", op_times_json(facts.timed_ops)},

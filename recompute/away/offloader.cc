@@ -45,7 +45,7 @@ std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::
 bool Offloader::drop_spare_copies() {
   bool any = false;
   book_.for_each([&](StorageRecord& record) {
-    if (record.offloaded || record.stored == nullptr) return;
+    if (record.offloaded || record.stored == nullptr || record.being_stored) return;
     record.stored.reset();
     any = true;
   });
@@ -64,6 +64,7 @@ bool Offloader::offload(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return false;
   const OnOwnStream own(record);
+  settle(record);
   if (!store(record)) return false;
   if (watch_ != nullptr) watch_->before_eviction(record);
   record.offloaded = true;
@@ -89,7 +90,8 @@ void Offloader::fetch(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return;
   const OnOwnStream own(record);
-  c10::Storage made = read_again(*record.stored, record.address->device_type(), record.bytes);
+  c10::Storage made = arrived(record);
+  if (!made) made = read_again(*record.stored, record.address->device_type(), record.bytes);
   record.offloaded = false;
   put_bytes_back(record, made);
   counter_.fetched(record.bytes);
@@ -115,6 +117,7 @@ bool Offloader::offload_kept(Value& leaf, const StorageRecord& dependent) {
 }
 
 bool Offloader::store_content(StorageRecord& record) {
+  settle(record);
   if (store_of(record) == nullptr || !store(record)) return false;
   Value& content = *record.current;
   content.stored = std::move(record.stored);

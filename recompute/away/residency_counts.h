@@ -58,6 +58,8 @@ class ResidencyCounter {
     counts_.copy_ns += host_ns;
     counts_.copy_cost_ns += cost_ns;
   }
+  /// A copy that was begun before was waited for, in this host time.
+  void waited_for_copy(std::uint64_t host_ns) { counts_.copy_ns += host_ns; }
   /// `bytes` of the job's own are in a store alone now, or a copy of them that recomputation starts from.
   void offloaded(std::uint64_t bytes) {
     note_offload(bytes);

@@ -50,12 +50,13 @@ void before(void* subject) {
     let_others_run();
     held = all.mutex.try_lock();
   }
+  if (held) all.stores.before_fork();
 }
 
 void in_parent(void* subject) {
   if (!held) return;
   auto& all = *static_cast<Machine*>(subject);
-  all.stores.after_fork();
+  all.stores.after_fork(false);
   all.mutex.unlock();
 }
 
@@ -66,7 +67,7 @@ void in_child(void* subject) {
   keep_number_of_threads();
   all.running_ops = this_thread().running_ops;
   if (held) {
-    all.stores.after_fork();
+    all.stores.after_fork(true);
     all.steps.stop();
   } else {
     all.on.store(false);

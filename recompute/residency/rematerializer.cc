@@ -156,7 +156,7 @@ void Rematerializer::deliver(Run& run, const Recipe& recipe, std::vector<c10::St
   for (std::size_t i = 0; i < made.size(); ++i) {
     const Ref<Value> value(recipe.outputs[i].value);
     if (!value) continue;
-    if (value->home != nullptr && value->home->away() && value->home->alive()) {
+    if (value->home != nullptr && value->home->away() && value->home->alive() && !value->home->arriving) {
       refill(*value->home, made[i]);
     } else if (!materialised(*value) && run.plan.uses.contains(value.get()) &&
                run.plan.uses[value.get()] > 0) {

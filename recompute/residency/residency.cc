@@ -35,6 +35,7 @@ bool Residency::evict(StorageRecord& record) {
   std::vector<Ref<Value>> leaves;
   if (!book_.collect_leaves(record.current, kFarthest, leaves)) return false;
   if (!anchor_leaves(leaves)) return false;
+  offloader_.settle(record);
   if (watch_ != nullptr) watch_->before_eviction(record);
   record.leaves = std::move(leaves);
   neighbours_.join(*record.current);
@@ -153,6 +154,7 @@ void Residency::restore_evicted() {
 void Residency::restore_dependents(StorageRecord& record) { restore_each(dependents_of(record.current)); }
 
 void Residency::before_write(StorageRecord& record, bool as_planned) {
+  offloader_.settle(record);
   const Ref<Value> content = record.current;
   const std::vector<StorageRecord*> dependents =
       content->anchors > 0 ? dependents_of(content) : std::vector<StorageRecord*>();
@@ -182,17 +184,19 @@ void Residency::before_write(StorageRecord& record, bool as_planned) {
 }
 
 void Residency::bury_dead(std::size_t count) {
-  book_.bury_dead(count, [this](const StorageRecord& record) { note_death(record); });
+  book_.bury_dead(count, [this](StorageRecord& record) { note_death(record); });
   drop_unwanted_spares();
 }
 
 void Residency::bury_all_dead() {
-  book_.bury_all_dead([this](const StorageRecord& record) { note_death(record); });
+  book_.bury_all_dead([this](StorageRecord& record) { note_death(record); });
   drop_unwanted_spares();
 }
 
-void Residency::note_death(const StorageRecord& record) {
+void Residency::note_death(StorageRecord& record) {
+  offloader_.settle(record);
   if (!record.away()) return;
+  offloader_.drop_arriving(record);
   record.evicted ? counter_.died(record.bytes) : counter_.died_offloaded(record.bytes);
   if (watch_ != nullptr) watch_->forget(record);
 }

@@ -57,9 +57,12 @@ class Residency {
   void restore_all();
   /// All that is evicted; what is offloaded stays so.
   void restore_evicted();
-  /// Rematerializer::drop_made().
-  std::uint64_t drop_made(std::uint64_t bytes, Place place) {
-    return rematerializer_.drop_made(bytes, place);
+  /// Memory that holds what can be had again without a loss: Rematerializer::drop_made(), where `made_too`,
+  /// and Offloader::drop_arriving(). How many bytes it freed.
+  std::uint64_t drop_early(std::uint64_t bytes, Place place, bool made_too) {
+    const std::uint64_t freed = offloader_.drop_arriving(bytes, place);
+    if (freed >= bytes || !made_too) return freed;
+    return freed + rematerializer_.drop_made(bytes - freed, place);
   }
   /// Before the content of `record` changes: brings back what starts from it or, where that takes less
   /// memory, keeps a copy of the content until it is not needed. `as_planned`: a copy only if there is no
@@ -95,7 +98,7 @@ class Residency {
   void restore_each(std::span<StorageRecord* const> records);
   bool anchor_leaves(std::vector<Ref<Value>>& leaves);
   void drop_unwanted_spares();
-  void note_death(const StorageRecord& record);
+  void note_death(StorageRecord& record);
 
   StorageBook& book_;
   Stores& stores_;

@@ -1,10 +1,13 @@
 #include "recompute/schedule/follower.h"
 
+#include <c10/util/Exception.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "core/support/mix.h"
+#include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
 
@@ -48,9 +51,24 @@ void Follower::act(const Action& action) {
     case ActionKind::kRematerialize:
     case ActionKind::kRestore:
       return residency_.restore(*record);
+    case ActionKind::kStore:
+      if (!residency_.offloader().begin_store(*record)) ++counts_.refused;
+      return;
+    case ActionKind::kPrefetch:
+      return prefetch(*record);
     case ActionKind::kEvict:
     case ActionKind::kOffload:
       if (!send_away(*record, action.kind)) ++counts_.refused;
+  }
+}
+
+// What does not fit now comes when an op asks for it.
+void Follower::prefetch(StorageRecord& record) {
+  try {
+    const Deeper may_fail(this_thread().may_fail);
+    residency_.offloader().prefetch(record);
+  } catch (const c10::OutOfMemoryError&) {
+    ++counts_.refused;
   }
 }
 

@@ -65,6 +65,7 @@ class Follower {
   void act(const Action& action);
   /// False: it is not possible.
   bool send_away(StorageRecord& record, ActionKind way);
+  void prefetch(StorageRecord& record);
   void act_before_next_op();
   [[nodiscard]] bool continues(const Schedule& schedule, std::uint64_t shape) const;
   /// Goes on with another kind whose op this is. False: there is none.

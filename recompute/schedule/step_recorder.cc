@@ -243,6 +243,7 @@ Result<StepLog> StepRecorder::finish() {
     if (tracked_[row.tracked].maker != kNoMaker) log.made.emplace_back(number);
   }
   add_ops(log, numbers);
+  log.copies_overlap = offloader_.copies_overlap();
   log.trace.names = names_;
   log.trace.end = Tick(tick_ + kTick);
   if (Status status = log.validate(); !status) return status.error();

@@ -15,13 +15,12 @@ void note_stream(StorageRecord& record) {
   if (record.stream != stream) record.pinned = true;
 }
 
-OnOwnStream::OnOwnStream(const StorageRecord& record) {
-  const c10::Device device = record.address->device();
-  if (device.is_cpu() || record.stream < 0) return;
+OnOwnStream::OnOwnStream(c10::Device device, std::int64_t stream) {
+  if (device.is_cpu() || stream < 0) return;
   const c10::impl::VirtualGuardImpl guard(device.type());
   const c10::Stream present = guard.getStream(device);
-  if (present.id() == record.stream) return;
-  own_.emplace(c10::Stream::UNSAFE, device, record.stream);
+  if (present.id() == stream) return;
+  own_.emplace(c10::Stream::UNSAFE, device, stream);
   before_ = present;
   guard.exchangeStream(*own_);
 }

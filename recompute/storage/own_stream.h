@@ -22,7 +22,9 @@ void note_stream(StorageRecord& record);
 /// While it lives, the value's stream is the current one of its device.
 class OnOwnStream {
  public:
-  explicit OnOwnStream(const StorageRecord& record);
+  /// Requires: `record` is alive.
+  explicit OnOwnStream(const StorageRecord& record) : OnOwnStream(record.address->device(), record.stream) {}
+  OnOwnStream(c10::Device device, std::int64_t stream);
   OnOwnStream(const OnOwnStream&) = delete;
   OnOwnStream& operator=(const OnOwnStream&) = delete;
   ~OnOwnStream();

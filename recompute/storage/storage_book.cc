@@ -63,6 +63,7 @@ ValueState state_of(const Value& value) {
 
 bool owned_by_allocator(const c10::StorageImpl& storage) {
   if (storage.data() == nullptr) return false;  // zero tensors, whose allocator is gone, and wrappers
+  if (is_lent(storage)) return true;
   const c10::DeleterFnPtr deleter = storage.data_ptr().get_deleter();
   if (deleter == nullptr) return false;
   const auto frees = [&](c10::Allocator* allocator) {

@@ -18,6 +18,7 @@
 
 #include "core/support/address_map.h"
 #include "recompute/recipe/value.h"
+#include "recompute/storage/lent_memory.h"
 #include "recompute/storage/use_times.h"
 #include "recompute/stores/store.h"
 
@@ -40,7 +41,10 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::int64_t stream = -1;            ///< the first stream that used it; -1: none yet
   bool evicted = false;                ///< its bytes are gone, and are made again
   bool offloaded = false;              ///< its bytes are in `stored` alone
-  std::unique_ptr<StoredCopy> stored;  ///< of its present content
+  LentMemory lent;                     ///< on the CPU, while being_stored
+  c10::Storage arriving;               ///< while offloaded: where a copy back is begun to
+  std::unique_ptr<StoredCopy> stored;  ///< of its present content; it reads and writes the two above
+  bool being_stored = false;           ///< `stored` may be under way
   bool pinned = false;                 ///< resident until it dies
   bool parameter = false;              ///< never made again, but it may be offloaded
   bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again

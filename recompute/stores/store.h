@@ -5,6 +5,9 @@
 // device: queued, in the order of the stream that is current), and until then the caller keeps its bytes. A
 // copy belongs to whoever holds it, and frees its room when it is destroyed.
 //
+// A store may copy beside the job's ops: begin_put() and begin_read() return at once, and finish() waits. A
+// copy that is destroyed before is finished first.
+//
 // Thread safety: none; the runtime's lock guards stores and copies.
 #pragma once
 
@@ -23,6 +26,11 @@ class StoredCopy {
   /// Copies them to `to`, memory of the device that they came from. Error: kIo where the store fails, or what
   /// comes back is not what was put; they can be read again.
   virtual Status read(void* to) = 0;
+  /// The same, which may be under way until finish(): nobody uses `to`, nor frees it. Requires: nothing is
+  /// under way.
+  virtual Status begin_read(void* to) { return read(to); }
+  /// Waits for what was begun; on a CUDA device the current stream does. Error: that of put() or read().
+  virtual Status finish() { return {}; }
   /// False if `from`, memory of that device, is known to hold other bytes than those that were put. A store
   /// that cannot tell cheaply says true: the caller has seen all that was written there.
   [[nodiscard]] virtual bool matches(const void* from) const = 0;
@@ -34,12 +42,22 @@ class Store {
   /// Copies `bytes` from `from`, memory of the store's device. Error: kIo, kNoMemory; nothing has changed
   /// then.
   virtual Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) = 0;
+  /// The same, which may be under way until finish(): nobody writes to `from`, nor frees it. An error may
+  /// come then only.
+  virtual Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) {
+    return put(from, bytes);
+  }
+  /// What is begun runs beside the job's ops.
+  [[nodiscard]] virtual bool overlaps() const { return false; }
   /// What one copy takes, there or back, estimated; the same in each iteration.
   [[nodiscard]] virtual std::uint64_t copy_ns(std::uint64_t bytes) const = 0;
   /// Bytes that it holds now.
   [[nodiscard]] virtual std::uint64_t held() const = 0;
-  /// The process was forked: what is stored now may be read by both, so neither overwrites it.
-  virtual void after_fork() = 0;
+  /// The process is about to be forked.
+  virtual void before_fork() {}
+  /// It was, and this is the parent or the child. What is stored now may be read by both, so neither
+  /// overwrites it.
+  virtual void after_fork(bool in_child) = 0;
 };
 
 }  // namespace stowage::recompute

@@ -22,9 +22,22 @@ class Stores {
   [[nodiscard]] Store* of(int device_type) const {
     return device_type < kTypes ? stores_[static_cast<std::size_t>(device_type)].get() : nullptr;
   }
-  void after_fork() {
+  /// Each there is copies beside the job's ops, and there is one.
+  [[nodiscard]] bool overlap() const {
+    int all = 0, overlapping = 0;
+    for (const auto& store : stores_) {
+      all += store != nullptr ? 1 : 0;
+      overlapping += store != nullptr && store->overlaps() ? 1 : 0;
+    }
+    return all > 0 && all == overlapping;
+  }
+  void before_fork() {
     for (const auto& store : stores_)
-      if (store != nullptr) store->after_fork();
+      if (store != nullptr) store->before_fork();
+  }
+  void after_fork(bool in_child) {
+    for (const auto& store : stores_)
+      if (store != nullptr) store->after_fork(in_child);
   }
   /// Why the latest copy there failed; empty: it did not.
   std::string trouble;

@@ -24,10 +24,19 @@ void ForcedEvictions::choose() {
     if (choices_ >= wanted_.first && choices_ <= wanted_.last) chosen.emplace_back(&record, choices_);
   });
   for (const auto& [record, choice] : chosen) {
-    const bool offloads = wanted_.offloads && (mix(wanted_.seed ^ choice) & 1) == 0;
-    if (offloads && residency_.offloader().offload(*record)) continue;
+    if (wanted_.offloads && moves(*record, mix(wanted_.seed ^ choice) % 4)) continue;
     if (residency_.evict(*record) && wanted_.tells) tell(*record, choice);
   }
+}
+
+// Half of them are offloaded; of others a copy is begun, there or back. False: it is evicted instead.
+bool ForcedEvictions::moves(StorageRecord& record, std::uint64_t lot) {
+  Offloader& offloader = residency_.offloader();
+  if (lot < 2) return offloader.offload(record);
+  if (lot == 3) return false;
+  if (!record.offloaded) return offloader.begin_store(record);
+  offloader.prefetch(record);
+  return true;
 }
 
 void ForcedEvictions::tell(const StorageRecord& record, std::uint64_t choice) {

@@ -33,6 +33,7 @@ class ForcedEvictions {
 
  private:
   void choose();
+  bool moves(StorageRecord& record, std::uint64_t lot);
   void tell(const StorageRecord& record, std::uint64_t choice);
 
   StorageBook& book_;

@@ -141,6 +141,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   facts_.recompute_ns = schedule.replay_ns;
   facts_.copies = schedule.copies;
   facts_.copy_ns = schedule.copy_ns;
+  facts_.wait_ns = schedule.wait_ns;
   facts_.least_ns = schedule.bound_ns;
   if (log_ != nullptr) {
     facts_.ops_ns = ops_ns(*log_);

@@ -46,7 +46,8 @@ struct ScheduleFacts {
   std::uint64_t recompute_ns = 0;      ///< what these ops took in the logged iteration
   std::uint64_t copies = 0;            ///< planned in each iteration, to stores and back
   std::uint64_t copy_ns = 0;           ///< what these take by their stores' estimates
-  std::uint64_t least_ns = 0;          ///< what both take at least under any schedule within the budget
+  std::uint64_t wait_ns = 0;           ///< what ops wait for copies, by these estimates
+  std::uint64_t least_ns = 0;          ///< recompute_ns and wait_ns of any schedule within the budget, at least
   std::uint64_t ops_ns = 0;            ///< what all ops of the logged iteration took
   TimedOps timed_ops{};                ///< what says so, of how many ops
   Bytes peak{0};                       ///< planned

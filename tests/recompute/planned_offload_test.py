@@ -74,7 +74,7 @@ def test_copies_that_are_planned_happen(tmp_path, optimizer, frozen, share):
         log = planned_probe.take_log()
         budget = outside + int((log["peak"] - outside) * share)
         made = planned_probe.make(budget)
-        assert made["copies"] > 0
+        assert made["copies"] > 0 and made["early"] > 0
         planned_probe.follow()
         for i in range(RECORDED + 1, LIMITED):
             iterate(trainer, i)

@@ -37,9 +37,9 @@ def take_log() -> dict[str, int]:
 
 
 def make(budget: int, smallest: int = 0, placed: bool = True) -> dict[str, int]:
-    values = _numbers(6)
+    values = _numbers(7)
     _check(library.planned_make(budget, smallest, int(placed), values))
-    return dict(zip(("actions", "replays", "replay_ns", "peak", "height", "copies"), values))
+    return dict(zip(("actions", "replays", "replay_ns", "peak", "height", "copies", "early"), values))
 
 
 def follow() -> None:

@@ -73,6 +73,11 @@ class SpillTest : public ::testing::Test {
     EXPECT_TRUE(copy) << copy.error().message;
     return std::move(*copy);
   }
+  static std::unique_ptr<StoredCopy> begin_put(Store& store, const Content& content) {
+    Result<std::unique_ptr<StoredCopy>> copy = store.begin_put(content.data(), bytes_of(content));
+    EXPECT_TRUE(copy) << copy.error().message;
+    return std::move(*copy);
+  }
   static void expect_back(StoredCopy& copy, const Content& content) {
     Content back(content.size());
     const Status read = copy.read(back.data());
@@ -173,6 +178,72 @@ TEST_F(SpillTest, AFailedReadCanBeTriedAgain) {
   expect_back(*copy, content);
 }
 
+TEST_F(SpillTest, CopiesThatAreBegunAreDoneInOrder) {
+  const auto store = open();
+  EXPECT_TRUE(store->overlaps());
+  std::vector<Content> contents, back;
+  std::vector<std::unique_ptr<StoredCopy>> copies;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    contents.push_back(content_of(1000 + 20'000 * (i % 7), i));
+    back.emplace_back(contents.back().size());
+  }
+  for (const Content& content : contents) copies.push_back(begin_put(*store, content));
+  EXPECT_TRUE(copies.back()->finish());
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    EXPECT_TRUE(copies[i]->finish()) << "it was begun before the last one, and is done";
+    EXPECT_TRUE(copies[i]->begin_read(back[i].data()));
+  }
+  for (const auto& copy : copies) EXPECT_TRUE(copy->finish());
+  EXPECT_EQ(back, contents);
+}
+
+TEST_F(SpillTest, WhatFailsWhileItIsUnderWayIsAnErrorWhenItIsWaitedFor) {
+  const auto store = open();
+  const Content content = content_of(5000, 1);
+  faults.write = EIO;
+  auto copy = begin_put(*store, content);
+  const Status whole = copy->finish();
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().code, ErrorCode::kIo);
+  copy.reset();
+  EXPECT_EQ(store->held(), 0u);
+  faults.write = 0;
+  const auto good = put(*store, content);
+  Content back(content.size());
+  faults.read = EIO;
+  EXPECT_TRUE(good->begin_read(back.data()));
+  EXPECT_FALSE(good->finish());
+  faults.read = 0;
+  expect_back(*good, content);
+}
+
+TEST_F(SpillTest, ACopyThatIsGivenUpIsFinishedFirst) {
+  const auto store = open();
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const Content content = content_of(100'000, i);
+    begin_put(*store, content).reset();
+  }
+  EXPECT_EQ(store->held(), 0u);
+}
+
+std::uint64_t* written_on_the_way = nullptr;
+ssize_t write_and_change(int fd, const void* from, std::size_t bytes, off_t at) {
+  if (written_on_the_way != nullptr) ++*written_on_the_way;
+  return ::pwrite(fd, from, bytes, at);
+}
+
+TEST_F(SpillTest, WhatChangesWhileItIsCopiedIsNoCopy) {
+  FileCalls calls;
+  calls.write = &write_and_change;
+  Content content = content_of(5000, 1);
+  auto store = SpillStore::open(folder_, calls);
+  ASSERT_TRUE(store);
+  written_on_the_way = &content[4000];
+  const auto copy = begin_put(**store, content);
+  EXPECT_FALSE(copy->finish());
+  written_on_the_way = nullptr;
+}
+
 TEST_F(SpillTest, ACopyKnowsWhetherItIsOfTheseBytes) {
   const auto store = open();
   Content content = content_of(5000, 1);
@@ -223,8 +294,11 @@ TEST_F(SpillTest, AForkedChildReadsWhatWasThere) {
   auto copy = put(*store, before);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
+  const Content late = content_of(500'000, 4);
+  const auto begun = begin_put(*store, late);
+  store->before_fork();
   const pid_t child = ::fork();
-  store->after_fork();
+  store->after_fork(child == 0);
   if (child == 0) {
     char go = 0;
     if (::read(ready[0], &go, 1) != 1) ::_exit(1);
@@ -233,7 +307,9 @@ TEST_F(SpillTest, AForkedChildReadsWhatWasThere) {
     copy.reset();
     const Content mine = content_of(5000, 2);
     const auto own = store->put(mine.data(), bytes_of(mine));
-    ::_exit(same && own && (*own)->read(back.data()) && back == mine ? 0 : 2);
+    Content late_back(late.size());
+    const bool late_same = begun->finish() && begun->read(late_back.data()) && late_back == late;
+    ::_exit(same && late_same && own && (*own)->read(back.data()) && back == mine ? 0 : 2);
   }
   copy.reset();
   const Content after = content_of(5000, 3);
@@ -243,6 +319,8 @@ TEST_F(SpillTest, AForkedChildReadsWhatWasThere) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 0);
   expect_back(*next, after);
+  EXPECT_TRUE(begun->finish());
+  expect_back(*begun, late);
   ::close(ready[0]);
   ::close(ready[1]);
 }

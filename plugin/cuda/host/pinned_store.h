@@ -22,7 +22,7 @@ class PinnedStore final : public recompute::Store {
   /// Computed from the size alone, as the costs of ops are: the same on every rank.
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
-  void after_fork() override {}  // a child cannot use the device
+  void after_fork(bool /*in_child*/) override {}  // a child cannot use the device
 
  private:
   std::shared_ptr<PinnedMemory> memory_;
