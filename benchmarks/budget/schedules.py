@@ -24,6 +24,7 @@ PAGE = Page(__file__)
 MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "bert_base", "vit_b16")
 SHARES = (75, 66, 50, 40, 33)
 ITERATIONS = 16
+TIMES = ("recompute_ms", "wait_ms", "copy_ms", "least_ms")
 NONE = re.compile(r"no schedule keeps this iteration within (\S+) MiB, and none can within less than (\S+) MiB; the least "
                   r"budget for which one was found is (\S+) MiB")
 HEAD = f"""# Schedules of full-size models
@@ -31,9 +32,9 @@ HEAD = f"""# Schedules of full-size models
 {PAGE.origin()}
 
 {ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell:
-what the schedule recomputes and, if it does, what it copies to pinned memory and back, in percent of the time of the
-iteration's ops, by the modelled times that it was made with; their time is added to that of the ops;
-in brackets the least that any schedule within these bytes could take for both, a lower bound (docs/schedule.md). *None*: no
+what the schedule recomputes and, if it copies to pinned memory and back, what ops wait for that, of what the copies take, in
+percent of the time of the iteration's ops, by the modelled times that it was made with; in brackets the least that any
+schedule within these bytes could recompute and wait, a lower bound (docs/schedule.md). *None*: no
 schedule was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found.
 *Out of memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of. *No
 schedule: rescuing*: none was made within these iterations. Ops on lists of tensors run in parts of an eighth of the budget,
@@ -65,8 +66,9 @@ def cell(output: str, share: int) -> str:
     report = report_in(output)
     schedule = report.get("budget", {}).get("schedule", {})
     if schedule.get("since_iteration") and schedule["ops_ms"]:
-        runs, copies, least = (100 * schedule[key] / schedule["ops_ms"] for key in ("recompute_ms", "copy_ms", "least_ms"))
-        return f"{runs:.1f} + {copies:.1f} (≥ {least:.1f})" if copies else f"{runs:.1f} (≥ {least:.1f})"
+        runs, waits, copies, least = (100 * schedule[key] / schedule["ops_ms"] for key in TIMES)
+        copied = f" + {waits:.1f} of {copies:.1f}" if copies else ""
+        return f"{runs:.1f}{copied} (≥ {least:.1f})"
     if found := NONE.search(output):
         budget, bound, least = map(float, found.groups())
         return f"none below {share * bound / budget:.1f} %, found {share * least / budget:.1f} %"

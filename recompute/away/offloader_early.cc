@@ -28,7 +28,7 @@ bool Offloader::begin_store(StorageRecord& record) {
   }
   counter_.copied_away(record.bytes, now_ns() - begin, to.copy_ns(record.bytes));
   record.stored = std::move(*copy);
-  if (to.overlaps() && record.address->device().is_cpu()) record.lent = lend_memory(*record.address);
+  if (to.overlaps()) record.lent = lend_memory(*record.address);
   record.being_stored = true;
   being_stored_.push_back(&record);
   return true;
@@ -42,16 +42,17 @@ Status Offloader::finish(StoredCopy& copy) {
   return whole;
 }
 
-// What failed is no copy; the bytes are where they were. Of the dead it does not matter any more.
+// What failed is no copy; the bytes are where they were.
 void Offloader::settle(StorageRecord& record) {
   if (!record.being_stored) return;
   std::erase(being_stored_, &record);
   record.being_stored = false;
+  if (record.stored != nullptr && record.lent) {
+    const OnOwnStream own(record.lent->device(), record.stream);
+    if (!finish(*record.stored)) record.stored.reset();
+  }
   const c10::Storage held(record.impl.lock());
-  if (!held) return;
-  const OnOwnStream own(record);
-  if (record.stored != nullptr && !finish(*record.stored)) record.stored.reset();
-  if (record.lent) end_loan(*record.address, record.lent);
+  if (held && record.lent) end_loan(*record.address, record.lent);
   record.lent.reset();
 }
 

@@ -1,8 +1,8 @@
 // Memory of a storage that something else reads meanwhile: it is freed only when both are done with it.
 //
 // The job may free, resize or replace a storage's memory without an op. While it is lent, the storage has a
-// pointer that only counts; PyTorch sees the same address and device. For the CPU: PyTorch's CUDA allocator
-// knows its memory by the deleter, and memory of a device is freed in the order of its streams anyway.
+// pointer that only counts; PyTorch sees the same address and device. Who knows an allocator's memory by its
+// deleter asks for own_pointer().
 //
 // Thread safety: none; the runtime's lock guards lending and ending. Memory is freed by the thread that lets
 // go last.
@@ -25,6 +25,12 @@ inline void give_up_loan(void* loan) { delete static_cast<LentMemory*>(loan); }
 
 [[nodiscard]] inline bool is_lent(const c10::StorageImpl& storage) {
   return storage.data_ptr().get_deleter() == &internal::give_up_loan;
+}
+
+/// What the allocator gave. It lives as long as `pointer`.
+[[nodiscard]] inline const c10::DataPtr& own_pointer(const c10::DataPtr& pointer) {
+  const bool lent = pointer.get_deleter() == &internal::give_up_loan;
+  return lent ? **static_cast<const LentMemory*>(pointer.get_context()) : pointer;
 }
 
 /// Requires: it is not lent.

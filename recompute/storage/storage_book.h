@@ -41,7 +41,7 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::int64_t stream = -1;            ///< the first stream that used it; -1: none yet
   bool evicted = false;                ///< its bytes are gone, and are made again
   bool offloaded = false;              ///< its bytes are in `stored` alone
-  LentMemory lent;                     ///< on the CPU, while being_stored
+  LentMemory lent;                     ///< while being_stored
   c10::Storage arriving;               ///< while offloaded: where a copy back is begun to
   std::unique_ptr<StoredCopy> stored;  ///< of its present content; it reads and writes the two above
   bool being_stored = false;           ///< `stored` may be under way

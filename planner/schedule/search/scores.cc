@@ -36,10 +36,7 @@ std::optional<Scores::Best> Scores::of(std::uint32_t buffer, std::uint32_t op, b
   op_ = op;
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   const std::uint64_t runs = may_evict ? cost_of(model_.current(buffer)) : kNever;
-  const std::uint64_t copies =
-      may_offload
-          ? static_cast<std::uint64_t>(weights_.copies * static_cast<double>(model_.copies_ns_of(buffer)))
-          : kNever;
+  const std::uint64_t copies = may_offload ? copies_cost_of(buffer) : kNever;
   const ActionKind way = copies < runs ? ActionKind::kOffload : ActionKind::kEvict;
   const auto cost = static_cast<double>(std::min(runs, copies));
   const auto bytes = static_cast<double>(graph_.buffers[buffer].bytes);
@@ -51,6 +48,13 @@ std::optional<Scores::Best> Scores::of(std::uint32_t buffer, std::uint32_t op, b
   return Best{jitter * raised(cost, weights_.cost_power) /
                   (raised(bytes, weights_.bytes_power) * raised(gap, weights_.gap_power)),
               way};
+}
+
+std::uint64_t Scores::copies_cost_of(std::uint32_t buffer) const {
+  const std::uint64_t copies = model_.copies_ns_of(buffer);
+  const std::uint64_t ops = model_.queue().now() - model_.queue().waited();
+  if (model_.copy_ns() + copies > ops) return copies;
+  return static_cast<std::uint64_t>(weights_.copies * static_cast<double>(copies));
 }
 
 // Until it is needed next; what lasts, in the next iteration.

@@ -17,7 +17,7 @@ struct Weights {
   double cost_power = 1;
   double bytes_power = 1;
   double gap_power = 1;
-  double copies = 1;  ///< the part of a copy's time that counts
+  double copies = 1;  ///< the part of a copy's time that counts while copies so far took less than the ops
   double noise = 0;   ///< a score is multiplied by up to 1 + noise
   std::uint64_t seed = 0;
 };
@@ -41,6 +41,7 @@ class Scores {
   [[nodiscard]] std::uint64_t work() const { return work_; }
 
  private:
+  [[nodiscard]] std::uint64_t copies_cost_of(std::uint32_t buffer) const;
   [[nodiscard]] std::uint64_t time_of(std::uint64_t op) const;
   [[nodiscard]] std::uint64_t gap_of(std::uint32_t buffer);
   std::uint64_t cost_of(std::uint32_t value);

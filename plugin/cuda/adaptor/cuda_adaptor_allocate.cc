@@ -11,6 +11,7 @@
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "recompute/recompute.h"
+#include "recompute/storage/lent_memory.h"
 
 namespace stowage::plugin {
 namespace {
@@ -258,8 +259,9 @@ void CudaAdaptor::record_stream_of(void* address, c10::cuda::CUDAStream stream) 
   static_cast<void>(view.release_context());
 }
 
-void CudaAdaptor::recordStream(const c10::DataPtr& data, c10::cuda::CUDAStream stream) {
-  if (data.get() == nullptr) return;
+void CudaAdaptor::recordStream(const c10::DataPtr& shown, c10::cuda::CUDAStream stream) {
+  if (shown.get() == nullptr) return;
+  const c10::DataPtr& data = recompute::own_pointer(shown);
   if (data.get_deleter() != &CudaAdaptor::delete_any) return upstream_.recordStream(data, stream);
   record_stream_of(data.get_context(), stream);
 }

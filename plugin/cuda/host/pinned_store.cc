@@ -1,5 +1,6 @@
 #include "plugin/cuda/host/pinned_store.h"
 
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <algorithm>
@@ -17,12 +18,23 @@ using Pieces = std::vector<PinnedMemory::Piece>;
 
 constexpr std::uint64_t kCallsNs = 10'000;     // what a copy costs beside its bytes
 constexpr std::uint64_t kBytesPerNs = 24;      // over PCI Express 4
-constexpr std::uint64_t kLargest = 32u << 20;  // piece: a smaller copy on another stream waits no longer
+constexpr std::uint64_t kLargest = 32u << 20;  // piece
 
 cudaStream_t present_stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
+Error failed(const char* what, cudaError_t why) {
+  return {ErrorCode::kIo,
+          std::string("the copy ") + what + " pinned host memory failed: " + cudaGetErrorString(why)};
+}
+
+bool is_captured(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone;
+}
+
 class Pinned final : public recompute::StoredCopy {
  public:
+  /// `stream`: that copies run on.
   Pinned(std::shared_ptr<PinnedMemory> memory, Pieces pieces, std::uint64_t bytes, cudaStream_t stream,
          std::shared_ptr<std::uint64_t> held)
       : memory_(std::move(memory)),
@@ -35,30 +47,53 @@ class Pinned final : public recompute::StoredCopy {
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
   ~Pinned() override {
+    if (done_ != nullptr) static_cast<void>(cudaEventDestroy(done_));
     *held_ -= bytes_;
     for (const PinnedMemory::Piece& piece : pieces_) memory_->give_back(piece);
   }
 
-  Status read(void* to) override {
-    const cudaStream_t stream = present_stream();
-    if (!put_in_order(stream_, stream)) return failed(cudaGetLastError());
+  Status begin_write(const void* from) {
+    const auto* next = static_cast<const std::byte*>(from);
+    return begin("to", [&](std::byte* piece, std::uint64_t bytes) {
+      const auto* const present = std::exchange(next, next + bytes);
+      return cudaMemcpyAsync(piece, present, bytes, cudaMemcpyDeviceToHost, stream_);
+    });
+  }
+  Status begin_read(void* to) override {
     auto* next = static_cast<std::byte*>(to);
-    for (const PinnedMemory::Piece& piece : pieces_) {
-      const cudaError_t queued = cudaMemcpyAsync(next, memory_->address_of(piece), piece.extent.bytes,
-                                                 cudaMemcpyHostToDevice, stream);
-      if (queued != cudaSuccess) return failed(queued);
-      next += piece.extent.bytes;
-    }
-    if (!put_in_order(stream, stream_)) return failed(cudaGetLastError());
-    return {};
+    return begin("from", [&](const std::byte* piece, std::uint64_t bytes) {
+      auto* const present = std::exchange(next, next + bytes);
+      return cudaMemcpyAsync(present, piece, bytes, cudaMemcpyHostToDevice, stream_);
+    });
+  }
+  Status read(void* to) override {
+    if (Status begun = begin_read(to); !begun) return begun;
+    return finish();
+  }
+  Status finish() override {
+    if (!std::exchange(under_way_, false)) return {};
+    const cudaError_t waits = cudaStreamWaitEvent(present_stream(), done_, 0);
+    return waits == cudaSuccess ? Status{} : failed("with", waits);
   }
 
   [[nodiscard]] bool matches(const void* /*from*/) const override { return true; }
 
  private:
-  static Error failed(cudaError_t why) {
-    return {ErrorCode::kIo,
-            std::string("the copy from pinned host memory failed: ") + cudaGetErrorString(why)};
+  // Behind what the present stream has queued.
+  template <class Queue>
+  Status begin(const char* what, Queue queue) {
+    const cudaStream_t present = present_stream();
+    if (!put_in_order(present, stream_)) return failed(what, cudaGetLastError());
+    for (const PinnedMemory::Piece& piece : pieces_) {
+      const cudaError_t queued = queue(memory_->address_of(piece), piece.extent.bytes);
+      if (queued != cudaSuccess) return failed(what, queued);
+    }
+    cudaError_t noted = cudaSuccess;
+    if (done_ == nullptr) noted = cudaEventCreateWithFlags(&done_, cudaEventDisableTiming);
+    if (noted == cudaSuccess) noted = cudaEventRecord(done_, stream_);
+    if (noted != cudaSuccess) return failed(what, noted);
+    under_way_ = true;
+    return is_captured(present) ? finish() : Status{};
   }
 
   std::shared_ptr<PinnedMemory> memory_;
@@ -66,6 +101,8 @@ class Pinned final : public recompute::StoredCopy {
   std::uint64_t bytes_;
   cudaStream_t stream_;
   std::shared_ptr<std::uint64_t> held_;
+  cudaEvent_t done_ = nullptr;  ///< the latest copy is
+  bool under_way_ = false;
 };
 
 std::uint64_t processes_here() {
@@ -75,8 +112,27 @@ std::uint64_t processes_here() {
 
 }  // namespace
 
+cudaStream_t PinnedStore::copy_stream() {
+  const auto device = static_cast<std::size_t>(c10::cuda::current_device());
+  if (streams_.size() <= device) streams_.resize(device + 1, nullptr);
+  cudaStream_t& stream = streams_[device];
+  if (stream == nullptr && cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // it is ours, not the job's
+    stream = nullptr;
+  }
+  return stream;
+}
+
 Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::put(const void* from, std::uint64_t bytes) {
-  const cudaStream_t stream = present_stream();
+  Result<std::unique_ptr<recompute::StoredCopy>> copy = begin_put(from, bytes);
+  if (!copy) return copy.error();
+  if (Status whole = (*copy)->finish(); !whole) return whole.error();
+  return copy;
+}
+
+Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::begin_put(const void* from, std::uint64_t bytes) {
+  const cudaStream_t stream = copy_stream();
+  if (stream == nullptr) return Error{ErrorCode::kIo, "CUDA has no stream for copies to host memory"};
   Pieces pieces;
   for (std::uint64_t done = 0; done < bytes; done += kLargest) {
     const auto piece = memory_->take(std::min(kLargest, bytes - done), stream);
@@ -89,16 +145,8 @@ Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::put(const void* from
                                               std::to_string(memory_->pinned()) +
                                               " bytes; STOWAGE_HOST_MEMORY sets the limit"};
   }
-  auto copy = std::make_unique<Pinned>(memory_, pieces, bytes, stream, held_);
-  const auto* next = static_cast<const std::byte*>(from);
-  for (const PinnedMemory::Piece& piece : pieces) {
-    const cudaError_t queued =
-        cudaMemcpyAsync(memory_->address_of(piece), next, piece.extent.bytes, cudaMemcpyDeviceToHost, stream);
-    if (queued != cudaSuccess)
-      return Error{ErrorCode::kIo,
-                   std::string("the copy to pinned host memory failed: ") + cudaGetErrorString(queued)};
-    next += piece.extent.bytes;
-  }
+  auto copy = std::make_unique<Pinned>(memory_, std::move(pieces), bytes, stream, held_);
+  if (Status begun = copy->begin_write(from); !begun) return begun.error();
   return std::unique_ptr<recompute::StoredCopy>(std::move(copy));
 }
 

@@ -1,11 +1,15 @@
 // Offloads tensors of CUDA devices to pinned host memory.
 //
-// Copies are queued on the current stream, so nobody waits: the tensor's memory goes back to PyTorch's
-// allocator behind the copy, in that stream's order. Thread safety: none; the runtime's lock guards it.
+// Copies run on a stream of their own, one of each device, behind what the current stream has queued when
+// they are begun. The stream that waits for one waits on the device: the host never does, and the tensor's
+// memory goes back to PyTorch's allocator in that stream's order. In a capture of a graph a copy is waited
+// for as soon as it is begun, so that no stream is left to be joined. Thread safety: none; the runtime's lock
+// guards it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/units.h"
 #include "plugin/cuda/host/pinned_memory.h"
@@ -21,11 +25,17 @@ class PinnedStore final : public recompute::Store {
   Result<std::unique_ptr<recompute::StoredCopy>> put(const void* from, std::uint64_t bytes) override;
   /// Computed from the size alone, as the costs of ops are: the same on every rank.
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
+  Result<std::unique_ptr<recompute::StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override;
+  [[nodiscard]] bool overlaps() const override { return true; }
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
   void after_fork(bool /*in_child*/) override {}  // a child cannot use the device
 
  private:
+  /// Of the current device; null: CUDA gives none.
+  cudaStream_t copy_stream();
+
   std::shared_ptr<PinnedMemory> memory_;
+  std::vector<cudaStream_t> streams_;  ///< by device; never destroyed, as the driver may be gone by then
   std::shared_ptr<std::uint64_t> held_ = std::make_shared<std::uint64_t>(0);
 };
 

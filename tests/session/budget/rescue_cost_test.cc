@@ -52,7 +52,7 @@ TEST(RescueCostTest, CopiesOfAScheduleCount) {
   const RescueCost cost = cost_of(log_of(10, 0), 1, 10);
   Schedule schedule = schedule_of(10 * kShort);
   EXPECT_FALSE(cost.is_below(schedule));
-  schedule.copy_ns = 10 * kShort;
+  schedule.wait_ns = 10 * kShort;
   EXPECT_TRUE(cost.is_below(schedule));
 }
 
