@@ -29,6 +29,7 @@ bool Offloader::may_offload(const StorageRecord& record) const {
 
 // Null: it failed.
 std::unique_ptr<StoredCopy> Offloader::put(Store& store, const void* from, std::uint64_t bytes) {
+  const Aside aside(aside_);
   const std::uint64_t begin = now_ns();
   Result<std::unique_ptr<StoredCopy>> copy = store.put(from, bytes);
   if (!copy && drop_spare_copies()) copy = store.put(from, bytes);
@@ -77,6 +78,7 @@ bool Offloader::offload(StorageRecord& record) {
 c10::Storage Offloader::read_again(StoredCopy& copy, c10::DeviceType type, std::uint64_t bytes) {
   const Deeper replaying(this_thread().replaying);
   c10::Storage made(c10::Storage::use_byte_size_t(), bytes, c10::GetAllocator(type), /*resizable=*/true);
+  const Aside aside(aside_);
   const std::uint64_t begin = now_ns();
   const Status read = copy.read(made.mutable_data());
   TORCH_CHECK(read.ok(), "stowage: an offloaded tensor of ", bytes,

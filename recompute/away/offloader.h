@@ -23,6 +23,7 @@
 #include <memory>
 #include <vector>
 
+#include "recompute/away/aside.h"
 #include "recompute/away/content_watch.h"
 #include "recompute/away/residency_counts.h"
 #include "recompute/storage/place.h"
@@ -38,6 +39,8 @@ class Offloader {
 
   void set_poison(bool poison) { poison_ = poison; }
   void set_watch(ContentWatch* watch) { watch_ = watch; }
+  /// Is told about each copy from now on. Null: no one is told.
+  void set_aside(AsideWatch* aside) { aside_ = aside; }
 
   /// True if there is a store for its device, and if it is alive and neither pinned nor open to code that is
   /// not seen: it may be offloaded whenever it is resident and unlocked. Cheap.
@@ -97,6 +100,7 @@ class Offloader {
   std::vector<StorageRecord*> being_stored_;  ///< those with this flag
   bool poison_ = false;
   ContentWatch* watch_ = nullptr;
+  AsideWatch* aside_ = nullptr;
 };
 
 }  // namespace stowage::recompute

@@ -20,6 +20,7 @@ bool Offloader::begin_store(StorageRecord& record) {
   if (record.stored != nullptr) return true;
   const OnOwnStream own(record);
   Store& to = *store_of(record);
+  const Aside aside(aside_);
   const std::uint64_t begin = now_ns();
   Result<std::unique_ptr<StoredCopy>> copy = to.begin_put(record.data, record.bytes);
   if (!copy) {
@@ -35,6 +36,7 @@ bool Offloader::begin_store(StorageRecord& record) {
 }
 
 Status Offloader::finish(StoredCopy& copy) {
+  const Aside aside(aside_);
   const std::uint64_t begin = now_ns();
   Status whole = copy.finish();
   counter_.waited_for_copy(now_ns() - begin);
@@ -65,6 +67,7 @@ void Offloader::prefetch(StorageRecord& record) {
   const c10::DeviceType type = record.address->device_type();
   c10::Storage made(c10::Storage::use_byte_size_t(), record.bytes, c10::GetAllocator(type),
                     /*resizable=*/true);
+  const Aside aside(aside_);
   const std::uint64_t begin = now_ns();
   if (const Status begun = record.stored->begin_read(made.mutable_data()); !begun)
     return void(stores_.trouble = begun.error().message);

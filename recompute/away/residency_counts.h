@@ -26,6 +26,9 @@ struct ResidencyCounts {
   std::uint64_t offloaded_bytes = 0;
   std::uint64_t offloaded_total = 0;
   std::uint64_t died_total = 0;  ///< bytes that died while they were away
+
+  /// Host time of the runtime's own work.
+  [[nodiscard]] std::uint64_t aside_ns() const { return replay_ns + copy_ns; }
 };
 
 class ResidencyCounter {

@@ -106,6 +106,7 @@ class OpCall {
   DrawWatch::Draw draw_;
   std::uint32_t depth_ = 0;
   std::uint64_t started_ns_ = 0;
+  std::uint64_t aside_ns_ = 0;  ///< ResidencyCounts::aside_ns() when it began
   StepWatch::Call step_;
   /// For STOWAGE_VERIFY and STOWAGE_EVICT; null in a job that is not debugged.
   struct Verification {

@@ -125,6 +125,7 @@ void Rematerializer::run_all(Run& run) {
   TORCH_CHECK_WITH(OutOfMemoryError, depth < kDeepest,
                    "stowage: recomputation makes no progress: the budget is too small for it");
   const Deeper replaying(depth);
+  const Aside aside(aside_);
   const Listed under_way(under_way_, run);
   for (const Ref<Recipe>& step : run.plan.steps) run_step(run, *step);
 }

@@ -34,6 +34,8 @@ class Rematerializer {
 
   /// Is told about each restore from now on. Null: no one is told.
   void set_watch(ContentWatch* watch) { watch_ = watch; }
+  /// Is told about each run of ops from now on. Null: no one is told.
+  void set_aside(AsideWatch* aside) { aside_ = aside; }
   /// Brings it back if it is evicted or offloaded, and alive. Throws what the ops and stores throw (out of
   /// memory, too); then each storage is away or resident as it was, or better.
   void restore(StorageRecord& record);
@@ -62,6 +64,7 @@ class Rematerializer {
   Offloader& offloader_;
   ResidencyCounter& counter_;
   ContentWatch* watch_ = nullptr;
+  AsideWatch* aside_ = nullptr;
   std::vector<Run*> under_way_;  ///< each inside the one before
 };
 

@@ -42,6 +42,12 @@ class Residency {
     rematerializer_.set_watch(watch);
   }
 
+  /// Is told about the runtime's own copies and recomputations from now on. Null: no one is told.
+  void set_aside(AsideWatch* aside) {
+    offloader_.set_aside(aside);
+    rematerializer_.set_aside(aside);
+  }
+
   /// True if the present state allows eviction: alive, resident, not locked or pinned, with a
   /// recipe and data that its allocator owns. Cheap.
   [[nodiscard]] static bool may_evict(const StorageRecord& record);

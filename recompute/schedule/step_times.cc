@@ -13,6 +13,11 @@ void StepTimes::stop(const TimedOp& started, std::uint32_t op) {
   timer_->stop(started, number);
 }
 
+void StepTimes::stop_aside(TimedOp started) {
+  started.parent = 0;
+  if (timer_ != nullptr) timer_->stop(started, kNoOp.value());
+}
+
 // The numbers of op 0 of those iterations that ran the same ops as `log`; without the first, if there are
 // others.
 std::vector<std::uint32_t> StepTimes::firsts_of_same(const StepLog& log) const {

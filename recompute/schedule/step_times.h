@@ -29,6 +29,8 @@ class StepTimes {
   TimedOp start() { return timer_ != nullptr ? timer_->start() : TimedOp(); }
   /// `op`: its number within the iteration.
   void stop(const TimedOp& started, std::uint32_t op);
+  /// What start() began is no op of the iteration, nor part of the one around it.
+  void stop_aside(TimedOp started);
   /// The iteration ended; `log` is of it.
   void end_iteration(const StepLog& log) { iterations_.back().shapes = log.shape_hashes; }
   /// Sets the times of the last iteration's log to what was measured; where nothing was they stay.

@@ -31,6 +31,15 @@ void StepWatch::begin_op(Call& call, const OpTraits& traits,
   call.op = recorder_->begin_op(traits.name, call.shape, flags, arguments);
 }
 
+// Only the outermost: inside it is no op whose time counts.
+void StepWatch::begin_aside() noexcept {
+  if (asides_++ == 0 && times_ != nullptr) aside_ = times_->start();
+}
+
+void StepWatch::end_aside() noexcept {
+  if (--asides_ == 0 && times_ != nullptr) times_->stop_aside(std::exchange(aside_, {}));
+}
+
 void StepWatch::note_evicted_dead() {
   if (residency_.any_away()) residency_.bury_all_dead();
   const std::uint64_t died = residency_.counts().died_total;
@@ -98,6 +107,7 @@ void StepWatch::finish_log() {
 }
 
 void StepWatch::stop() {
+  residency_.set_aside(nullptr);
   recorder_.reset();
   times_.reset();
   wanted_.reset();
@@ -107,6 +117,7 @@ void StepWatch::stop() {
 
 void StepWatch::begin_iteration() {
   if (wanted_ != nullptr) times_ = std::move(wanted_);
+  residency_.set_aside(times_ != nullptr ? this : nullptr);
   if (times_ != nullptr) {
     times_->begin_iteration();
     died_ = residency_.counts().died_total;

@@ -22,10 +22,13 @@ namespace stowage::recompute {
 
 struct OpTraits;
 
-class StepWatch {
+class StepWatch final : public AsideWatch {
  public:
   StepWatch(StorageBook& book, Residency& residency)
       : book_(book), residency_(residency), follower_(book, residency) {}
+
+  void begin_aside() noexcept override;
+  void end_aside() noexcept override;
 
   /// False: ops need not call it.
   [[nodiscard]] bool on() const { return recorder_ != nullptr || follower_.follows(); }
@@ -86,6 +89,8 @@ class StepWatch {
   std::vector<std::uint64_t> replayed_;  ///< StepLog::replayed, of what it records
   std::unique_ptr<StepTimes> times_;     ///< of the iterations that are being written down
   std::unique_ptr<StepTimes> wanted_;    ///< from the next iteration on
+  TimedOp aside_;                        ///< the outermost
+  int asides_ = 0;
   std::optional<Result<StepLog>> log_;
 };
 

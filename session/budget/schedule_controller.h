@@ -39,24 +39,24 @@ namespace stowage::session {
 /// The followed schedule, as of the last mark.
 struct ScheduleFacts {
   bool followed = false;
-  std::uint64_t since = 0;             ///< iterations that had ended when the first was followed; 0: never
-  std::uint64_t kinds = 0;             ///< of iterations that have a schedule
-  std::uint64_t evictions = 0;         ///< planned in each iteration of the first kind
-  std::uint64_t recomputed_ops = 0;    ///< planned in each iteration
-  std::uint64_t recompute_ns = 0;      ///< what these ops took in the logged iteration
-  std::uint64_t copies = 0;            ///< planned in each iteration, to stores and back
-  std::uint64_t copy_ns = 0;           ///< what these take by their stores' estimates
-  std::uint64_t wait_ns = 0;           ///< what ops wait for copies, by these estimates
-  std::uint64_t least_ns = 0;          ///< recompute_ns and wait_ns of any schedule within the budget, at least
-  std::uint64_t ops_ns = 0;            ///< what all ops of the logged iteration took
-  TimedOps timed_ops{};                ///< what says so, of how many ops
-  Bytes peak{0};                       ///< planned
-  Bytes height{0};                     ///< planned: what its arena and lasting tensors take
-  std::uint64_t iterations = 0;        ///< followed to their end
-  std::uint64_t resynced = 0;          ///< iterations that differed in a few ops
-  std::uint64_t left = 0;              ///< iterations that differed in more
-  std::uint64_t rooms = 0;             ///< times that rescue freed something since the present schedule
-  std::uint64_t tightened = 0;         ///< schedules made again for fewer bytes
+  std::uint64_t since = 0;           ///< iterations that had ended when the first was followed; 0: never
+  std::uint64_t kinds = 0;           ///< of iterations that have a schedule
+  std::uint64_t evictions = 0;       ///< planned in each iteration of the first kind
+  std::uint64_t recomputed_ops = 0;  ///< planned in each iteration
+  std::uint64_t recompute_ns = 0;    ///< what these ops took in the logged iteration
+  std::uint64_t copies = 0;          ///< planned in each iteration, to stores and back
+  std::uint64_t copy_ns = 0;         ///< what these take by their stores' estimates
+  std::uint64_t wait_ns = 0;         ///< what ops wait for copies, by these estimates
+  std::uint64_t least_ns = 0;        ///< recompute_ns and wait_ns of any schedule within the budget, at least
+  std::uint64_t ops_ns = 0;          ///< what all ops of the logged iteration took
+  TimedOps timed_ops{};              ///< what says so, of how many ops
+  Bytes peak{0};                     ///< planned
+  Bytes height{0};                   ///< planned: what its arena and lasting tensors take
+  std::uint64_t iterations = 0;      ///< followed to their end
+  std::uint64_t resynced = 0;        ///< iterations that differed in a few ops
+  std::uint64_t left = 0;            ///< iterations that differed in more
+  std::uint64_t rooms = 0;           ///< times that rescue freed something since the present schedule
+  std::uint64_t tightened = 0;       ///< schedules made again for fewer bytes
   std::uint64_t evictions_before = 0;  ///< tensors that rescue evicted until the first was followed
   KeptScheduleFacts kept;              ///< where they came from
   std::string reason;                  ///< why rescue is alone; "" otherwise

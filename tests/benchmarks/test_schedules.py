@@ -6,7 +6,8 @@ import pytest
 
 from benchmarks.budget.schedules import cell
 
-SCHEDULE = {"since_iteration": 9, "recompute_ms": 3.8, "copy_ms": 0.0, "wait_ms": 0.0, "least_ms": 3.3, "ops_ms": 100.0, "reason": ""}
+SCHEDULE = {"since_iteration": 9, "recompute_ms": 3.8, "copy_ms": 0.0, "wait_ms": 0.0, "least_ms": 3.3, "ops_ms": 100.0,
+            "reason": ""}
 REFUSED = ("stowage: budget: tensors are evicted on demand, without a schedule: no schedule keeps this iteration within "
            "4000.0 MiB, and none can within less than 4400.0 MiB; the least budget for which one was found is 4600.0 MiB "
            "(4823449600 bytes)\n")

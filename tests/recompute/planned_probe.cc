@@ -138,9 +138,13 @@ PROBE int planned_make(unsigned long long budget, unsigned long long smallest, i
   const auto early = std::ranges::count_if(schedule.actions, [](const Action& action) {
     return action.kind == ActionKind::kStore || action.kind == ActionKind::kPrefetch;
   });
-  const unsigned long long all[] = {
-      schedule.actions.size(), schedule.replays, schedule.replay_ns, schedule.peak.value(),
-      schedule.height.value(), schedule.copies,  static_cast<unsigned long long>(early)};
+  const unsigned long long all[] = {schedule.actions.size(),
+                                    schedule.replays,
+                                    schedule.replay_ns,
+                                    schedule.peak.value(),
+                                    schedule.height.value(),
+                                    schedule.copies,
+                                    static_cast<unsigned long long>(early)};
   std::copy(std::begin(all), std::end(all), into);
   return 0;
 }

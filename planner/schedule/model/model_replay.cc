@@ -37,6 +37,8 @@ Model::Replay Model::plan(std::uint32_t buffer) {
   return replay;
 }
 
+constexpr std::uint64_t kUseWork = 3;  // what running a step does for each use, in values looked at
+
 /// One run of a replay's steps, in earnest or only to see how much it takes.
 class Model::Rerun {
  public:
@@ -49,6 +51,7 @@ class Model::Rerun {
     written_.clear();
     scratch_.clear();
     inside_ = moved_ = 0;
+    model_.work_ += kUseWork * (graph_.ops[step].inputs + graph_.ops[step].outputs);
     for (const OpGraph::Use& use : graph_.inputs(step)) fetch(use, back);
     for (const OpGraph::Use& use : graph_.inputs(step)) take_input(use);
     const std::uint64_t spare = graph_.ops[step].workspace + graph_.ops[step].extra;

@@ -30,14 +30,15 @@ bool do_earlier(const Step& failed, std::vector<Step>& first) {
 }  // namespace
 
 Sweep sweep_with_repairs(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
-                         const Weights& weights) {
+                         const Weights& weights, std::uint64_t most_work) {
   std::vector<Step> first;
   std::uint64_t work = 0;
   for (int i = 0;; ++i) {
     Sweep swept = sweep(graph, budget, smallest, weights, first);
     work += swept.work;
     swept.work = work;
-    if (!swept.failed || i == kRepairs || !do_earlier(*swept.failed, first)) return swept;
+    if (!swept.failed || i == kRepairs || work >= most_work || !do_earlier(*swept.failed, first))
+      return swept;
   }
 }
 

@@ -10,9 +10,9 @@
 
 namespace stowage::planner::schedule {
 
-/// As sweep(), with restores before their time; `missing` if that does not do, either. Its `work` is that of
-/// all sweeps.
+/// As sweep(), with restores before their time; `missing` if that does not do, either, or if `most_work` was
+/// used up. Its `work` is that of all sweeps.
 [[nodiscard]] Sweep sweep_with_repairs(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
-                                       const Weights& weights);
+                                       const Weights& weights, std::uint64_t most_work);
 
 }  // namespace stowage::planner::schedule

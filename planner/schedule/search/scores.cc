@@ -53,7 +53,7 @@ std::optional<Scores::Best> Scores::of(std::uint32_t buffer, std::uint32_t op, b
 std::uint64_t Scores::copies_cost_of(std::uint32_t buffer) const {
   const std::uint64_t copies = model_.copies_ns_of(buffer);
   const std::uint64_t ops = model_.queue().now() - model_.queue().waited();
-  if (model_.copy_ns() + copies > ops) return copies;
+  if (!weights_.always && model_.copy_ns() + copies > ops) return copies;
   return static_cast<std::uint64_t>(weights_.copies * static_cast<double>(copies));
 }
 

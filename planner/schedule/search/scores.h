@@ -17,8 +17,9 @@ struct Weights {
   double cost_power = 1;
   double bytes_power = 1;
   double gap_power = 1;
-  double copies = 1;  ///< the part of a copy's time that counts while copies so far took less than the ops
-  double noise = 0;   ///< a score is multiplied by up to 1 + noise
+  double copies = 1;   ///< the part of a copy's time that counts
+  bool always = true;  ///< so it counts always, or only while copies so far took less than the ops
+  double noise = 0;    ///< a score is multiplied by up to 1 + noise
   std::uint64_t seed = 0;
 };
 

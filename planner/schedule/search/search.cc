@@ -52,13 +52,22 @@ bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
 }
 
 // Copies beside ops may cost as much as they take, or nothing.
-constexpr std::array<double, 4> kPartsOfCopies{1, 0.3, 0.1, 0.02};
+struct PartOfCopies {
+  double part;
+  bool always;
+};
+constexpr std::array<PartOfCopies, 6> kPartsOfCopies{
+    {{1, true}, {0.1, false}, {0.3, true}, {0.02, false}, {0.1, true}, {0.3, false}}};
+constexpr double kNearlyNothing = 0.02;
 
 Weights weights_at(int round, std::uint64_t seed, bool copies_overlap) {
   constexpr int kKinds = static_cast<int>(kWeights.size());
   Weights weights = kWeights[static_cast<std::size_t>(round % kKinds)];
-  if (copies_overlap)
-    weights.copies = kPartsOfCopies[static_cast<std::size_t>(round + round / kKinds) % kPartsOfCopies.size()];
+  if (copies_overlap) {
+    const auto at = static_cast<std::size_t>(round + round / kKinds) % kPartsOfCopies.size();
+    weights.copies = kPartsOfCopies[at].part;
+    weights.always = kPartsOfCopies[at].always;
+  }
   if (round < kKinds) return weights;
   weights.noise = 0.25 * (1 + round / kKinds % 4);
   weights.seed = mix(seed + static_cast<std::uint64_t>(round));
@@ -85,11 +94,20 @@ std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std
   return played(graph, budget, sweep(graph, budget, smallest, weights, first), work);
 }
 
+// Whatever copies cost: what is copied comes back without any other buffer.
+std::optional<Found> try_copies(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
+                                std::uint64_t& work) {
+  Weights weights = kWeights.front();
+  weights.copies = kNearlyNothing;
+  return try_weights(graph, budget, smallest, weights, work);
+}
+
 std::optional<Found> try_repairs(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                                  std::uint64_t& work) {
   for (const Weights& weights : kWeights) {
     if (work >= limits.work_limit || limits.stop.stop_requested()) break;
-    auto found = played(graph, budget, sweep_with_repairs(graph, budget, limits.smallest, weights), work);
+    Sweep swept = sweep_with_repairs(graph, budget, limits.smallest, weights, limits.work_limit - work);
+    auto found = played(graph, budget, std::move(swept), work);
     if (found) return found;
   }
   return std::nullopt;
@@ -140,12 +158,13 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
                             std::uint64_t& work) {
   std::optional<Found> best;
   std::uint64_t bound_ns = 0;
-  bool tried_segments = false;
-  for (int round = 0; round < kRounds; ++round) {
+  bool tried_others = false;
+  const int more = graph.copies_overlap ? 2 : 1;  // there are more weights to try
+  for (int round = 0; round < more * kRounds; ++round) {
     if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
-    if (best && round == kFirstRounds) trim(graph, budget, limits, work, *best);
+    if (best && round == more * kFirstRounds) trim(graph, budget, limits, work, *best);
     const std::vector<Step> first =
-        best && round >= kFirstRounds
+        best && round >= more * kFirstRounds
             ? part_of(best->steps, mix(limits.seed + static_cast<std::uint64_t>(round)))
             : std::vector<Step>();
     std::optional<Found> found = try_weights(
@@ -153,14 +172,17 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
     if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
     if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
+    if (!best) best = try_copies(graph, budget, limits.smallest, work);
     if (!best) best = try_segments(graph, budget, limits.smallest, work);
-    tried_segments = true;
+    tried_others = true;
     if (best && limits.gaps != nullptr)
       bound_ns = least_added_ns(*limits.gaps, budget, best->outcome.added_ns());
   }
   // Whatever the work limit: a schedule of any cost is better than none.
-  if (!best && !tried_segments && !limits.stop.stop_requested())
-    best = try_segments(graph, budget, limits.smallest, work);
+  if (!best && !tried_others) {
+    best = try_copies(graph, budget, limits.smallest, work);
+    if (!best && !limits.stop.stop_requested()) best = try_segments(graph, budget, limits.smallest, work);
+  }
   if (!best) best = try_repairs(graph, budget, limits, work);
   if (best) trim(graph, budget, limits, work, *best);
   return best;
@@ -168,14 +190,15 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
 
 std::uint64_t least_budget(const OpGraph& graph, std::uint64_t low, std::uint64_t high,
                            const SearchLimits& limits) {
-  constexpr int kHalvings = 8;
-  for (int i = 0; i < kHalvings && high - low > 1 && !limits.stop.stop_requested(); ++i) {
+  constexpr std::uint64_t kHalvings = 8;
+  for (std::uint64_t i = 0; i < kHalvings && high - low > 1 && !limits.stop.stop_requested(); ++i) {
     const std::uint64_t middle = low + (high - low) / 2;
-    bool fits = false;
     std::uint64_t work = 0;
-    for (std::size_t kind = 0; kind < kWeights.size() && !fits; ++kind)
+    const auto may_try = [&] { return work < limits.work_limit / kHalvings; };
+    bool fits = try_copies(graph, middle, limits.smallest, work).has_value();
+    for (std::size_t kind = 0; kind < kWeights.size() && !fits && may_try(); ++kind)
       fits = try_weights(graph, middle, limits.smallest, kWeights[kind], work).has_value();
-    fits = fits || try_segments(graph, middle, limits.smallest, work).has_value();
+    fits = fits || (may_try() && try_segments(graph, middle, limits.smallest, work).has_value());
     (fits ? high : low) = middle;
   }
   return high;

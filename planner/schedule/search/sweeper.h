@@ -47,6 +47,8 @@ class Sweeper {
   bool bring_back_with(std::uint32_t buffer, std::vector<std::uint32_t>& parts);
   bool bring_back_a_part(std::uint32_t buffer, const Model::Replay& replay,
                          std::vector<std::uint32_t>& parts);
+  bool bring_back_some_part(std::uint32_t buffer, const Model::Replay& replay,
+                            std::vector<std::uint32_t>& parts);
   void bring_back_now(std::uint32_t buffer, const Model::Replay& replay);
   void protect(const Model::Replay& replay, int by);
 
@@ -77,6 +79,7 @@ class Sweeper {
   std::optional<std::uint64_t> missing_;
   std::optional<Step> failed_;
   int parts_brought_ = 0;
+  std::uint64_t looks_ = 0;  ///< values looked at for parts
 };
 
 }  // namespace stowage::planner::schedule

@@ -7,6 +7,8 @@ namespace stowage::planner::schedule {
 namespace {
 
 constexpr int kMostParts = 256;  // of one restore: two might bring each other back without end
+// Values looked at for parts, in one sweep: each part takes as many as its restore has steps, squared.
+constexpr std::uint64_t kMostLooks = 5'000'000;
 
 }  // namespace
 
@@ -42,6 +44,14 @@ bool Sweeper::bring_back_with(std::uint32_t buffer, std::vector<std::uint32_t>& 
 // What lies halfway comes back first, and stays while the rest is done.
 bool Sweeper::bring_back_a_part(std::uint32_t buffer, const Model::Replay& replay,
                                 std::vector<std::uint32_t>& parts) {
+  const std::uint64_t before = model_.work();
+  const bool found = looks_ < kMostLooks && bring_back_some_part(buffer, replay, parts);
+  looks_ += model_.work() - before;
+  return found;
+}
+
+bool Sweeper::bring_back_some_part(std::uint32_t buffer, const Model::Replay& replay,
+                                   std::vector<std::uint32_t>& parts) {
   for (auto step = replay.steps.rbegin(); step != replay.steps.rend(); ++step) {
     for (const OpGraph::Use& out : graph_.outputs(*step)) {
       const std::uint32_t part = graph_.values[out.value].buffer;
