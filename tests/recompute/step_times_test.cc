@@ -14,8 +14,14 @@ class TableTimer final : public OpTimer {
   TableTimer(std::uint32_t iterations, std::map<std::uint32_t, std::uint64_t>& table)
       : iterations_(iterations), table_(table) {}
   [[nodiscard]] std::uint32_t iterations() const override { return iterations_; }
-  TimedOp start() noexcept override { return {nullptr, ++started_, 0}; }
-  void stop(const TimedOp& started, std::uint32_t op) noexcept override { ops_[started.id] = op; }
+  TimedOp start() noexcept override {
+    const std::uint64_t before = started_++;
+    return {nullptr, started_, before};
+  }
+  void stop(const TimedOp& started, std::uint32_t op) noexcept override {
+    ops_[started.id] = op;
+    if (op == kNoOp.value()) table_[op] = started.parent;
+  }
   std::vector<Time> read() noexcept override {
     std::vector<Time> times;
     for (const auto& [id, op] : ops_)
@@ -102,6 +108,23 @@ TEST(StepTimes, ASingleIterationCounts) {
   EXPECT_EQ(times.to_come(), 0u);
   times.put_into(log);
   EXPECT_EQ(log.trace.ops[0].duration_ns, 42u);
+}
+
+TEST(StepTimes, WhatIsAsideIsNeitherAnOpNorPartOfOne) {
+  std::map<std::uint32_t, std::uint64_t> table{{0, 42}, {1, 43}};
+  StepTimes times(std::make_unique<TableTimer>(1, table));
+  StepLog log = log_of({1, 2});
+  times.begin_iteration();
+  const TimedOp first = times.start();
+  times.stop_aside(times.start());
+  times.stop(first, 0);
+  times.stop(times.start(), 1);
+  times.end_iteration(log);
+  ASSERT_TRUE(table.contains(kNoOp.value()));
+  EXPECT_EQ(table[kNoOp.value()], 0u) << "no op is around it";
+  times.put_into(log);
+  EXPECT_EQ(log.trace.ops[0].duration_ns, 42u);
+  EXPECT_EQ(log.trace.ops[1].duration_ns, 43u);
 }
 
 TEST(StepTimes, WithoutATimerOneIterationIsLoggedAndKeepsItsTimes) {
