@@ -60,8 +60,8 @@ class Offloader {
   void drop_arriving(StorageRecord& record);
   /// Of all those in `place`, one after the other until `bytes` are free. How many it freed.
   std::uint64_t drop_arriving(std::uint64_t bytes, Place place);
-  /// An iteration ended: nothing is under way any more.
-  void end_iteration();
+  /// Waits for all copies there, and gives those back up: nothing is under way any more.
+  void finish_all();
   /// Brings it back. Requires: it is offloaded and alive. Throws what the allocation throws (out of memory),
   /// and c10::Error if the store fails; then it is offloaded as before.
   void fetch(StorageRecord& record);

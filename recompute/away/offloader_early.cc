@@ -102,7 +102,7 @@ std::uint64_t Offloader::drop_arriving(std::uint64_t bytes, Place place) {
   return freed;
 }
 
-void Offloader::end_iteration() {
+void Offloader::finish_all() {
   while (!being_stored_.empty()) settle(*being_stored_.back());
   if (counter_.counts().offloaded_bytes == 0) return;
   book_.for_each([this](StorageRecord& record) { drop_arriving(record); });

@@ -145,6 +145,7 @@ void Residency::restore_where(Chosen chosen) {
 
 void Residency::restore_all() {
   restore_where([](const StorageRecord& record) { return record.away(); });
+  offloader_.finish_all();
 }
 
 void Residency::restore_evicted() {

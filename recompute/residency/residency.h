@@ -60,6 +60,7 @@ class Residency {
   [[nodiscard]] const std::string& trouble() const { return stores_.trouble; }
   /// Brings it back if it is evicted or offloaded. Throws what the ops throw, and if the store fails.
   void restore(StorageRecord& record) { rematerializer_.restore(record); }
+  /// No copy is under way afterwards, either.
   void restore_all();
   /// All that is evicted; what is offloaded stays so.
   void restore_evicted();

@@ -76,7 +76,7 @@ void StepWatch::end_iteration() {
   if (recorder_ != nullptr) finish_log();
   const StepTimes* const next = wanted_ != nullptr ? wanted_.get() : times_.get();
   const bool hands_out = next != nullptr && next->to_come() == 1;
-  if (follower_.follows()) residency_.offloader().end_iteration();
+  if (follower_.follows()) residency_.offloader().finish_all();
   if (!hands_out && !follower_.follows()) return;
   try {
     const Deeper may_fail(this_thread().may_fail);

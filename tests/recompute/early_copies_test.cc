@@ -132,7 +132,7 @@ TEST_F(EarlyCopies, MemoryThatTheJobFreesMeanwhileStaysUntilTheyAreDone) {
   x_.storage().set_data_ptr_noswap(c10::GetAllocator(c10::kCPU)->allocate(x_.nbytes()));  // as resize_() does
   ASSERT_FALSE(memory.expired());
   EXPECT_EQ(static_cast<const float*>(memory.lock()->get())[4095], 4095);
-  offloader().end_iteration();
+  offloader().finish_all();
   EXPECT_TRUE(memory.expired());
   EXPECT_FALSE(is_lent(*record.address));
 }
@@ -188,7 +188,7 @@ TEST_F(EarlyCopies, AreOverWhenTheIterationIs) {
   ASSERT_TRUE(offloader().begin_store(record_of(x_)));
   ASSERT_TRUE(offloader().offload(record_of(y)));
   offloader().prefetch(record_of(y));
-  offloader().end_iteration();
+  offloader().finish_all();
   EXPECT_FALSE(record_of(x_).being_stored);
   EXPECT_TRUE(record_of(y).offloaded && !record_of(y).arriving);
   offloader().fetch(record_of(y));

@@ -27,11 +27,6 @@ Error failed(const char* what, cudaError_t why) {
           std::string("the copy ") + what + " pinned host memory failed: " + cudaGetErrorString(why)};
 }
 
-bool is_captured(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status != cudaStreamCaptureStatusNone;
-}
-
 class Pinned final : public recompute::StoredCopy {
  public:
   /// `stream`: that copies run on.
@@ -82,8 +77,7 @@ class Pinned final : public recompute::StoredCopy {
   // Behind what the present stream has queued.
   template <class Queue>
   Status begin(const char* what, Queue queue) {
-    const cudaStream_t present = present_stream();
-    if (!put_in_order(present, stream_)) return failed(what, cudaGetLastError());
+    if (!put_in_order(present_stream(), stream_)) return failed(what, cudaGetLastError());
     for (const PinnedMemory::Piece& piece : pieces_) {
       const cudaError_t queued = queue(memory_->address_of(piece), piece.extent.bytes);
       if (queued != cudaSuccess) return failed(what, queued);
@@ -93,7 +87,7 @@ class Pinned final : public recompute::StoredCopy {
     if (noted == cudaSuccess) noted = cudaEventRecord(done_, stream_);
     if (noted != cudaSuccess) return failed(what, noted);
     under_way_ = true;
-    return is_captured(present) ? finish() : Status{};
+    return {};
   }
 
   std::shared_ptr<PinnedMemory> memory_;

@@ -2,9 +2,8 @@
 //
 // Copies run on a stream of their own, one of each device, behind what the current stream has queued when
 // they are begun. The stream that waits for one waits on the device: the host never does, and the tensor's
-// memory goes back to PyTorch's allocator in that stream's order. In a capture of a graph a copy is waited
-// for as soon as it is begun, so that no stream is left to be joined. Thread safety: none; the runtime's lock
-// guards it.
+// memory goes back to PyTorch's allocator in that stream's order. Nothing is copied while a graph is
+// captured. Thread safety: none; the runtime's lock guards it.
 #pragma once
 
 #include <cstdint>
