@@ -18,6 +18,7 @@ void note_stream(StorageRecord& record) {
 OnOwnStream::OnOwnStream(c10::Device device, std::int64_t stream) {
   if (device.is_cpu() || stream < 0) return;
   const c10::impl::VirtualGuardImpl guard(device.type());
+  device_before_ = guard.exchangeDevice(device);
   const c10::Stream present = guard.getStream(device);
   if (present.id() == stream) return;
   own_.emplace(c10::Stream::UNSAFE, device, stream);
@@ -26,15 +27,18 @@ OnOwnStream::OnOwnStream(c10::Device device, std::int64_t stream) {
 }
 
 OnOwnStream::~OnOwnStream() {
-  if (!before_) return;
-  const c10::impl::VirtualGuardImpl guard(before_->device_type());
-  try {
-    c10::Event made(before_->device_type());
-    made.record(*own_);
-    made.block(*before_);
-  } catch (const std::exception&) {  // the device failed; the next wait will say so
+  if (!device_before_) return;
+  const c10::impl::VirtualGuardImpl guard(device_before_->type());
+  if (before_) {
+    try {
+      c10::Event made(before_->device_type());
+      made.record(*own_);
+      made.block(*before_);
+    } catch (const std::exception&) {  // the device failed; the next wait will say so
+    }
+    guard.exchangeStream(*before_);
   }
-  guard.exchangeStream(*before_);
+  guard.uncheckedSetDevice(*device_before_);
 }
 
 }  // namespace stowage::recompute

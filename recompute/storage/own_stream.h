@@ -2,7 +2,8 @@
 //
 // What a value is made from may be freed, and reused, in the order of the stream it was made on. A
 // recomputation on another stream would ignore that order. So it runs on the value's own stream, and the
-// stream that asked for the value waits for it.
+// stream that asked for the value waits for it. A copy to a store or back is queued on the current device,
+// which is the value's meanwhile.
 //
 // Thread safety: for the calling thread. Throws what the device's runtime throws.
 #pragma once
@@ -19,7 +20,7 @@ namespace stowage::recompute {
 /// only by code that knows how they wait for each other: such a storage is pinned.
 void note_stream(StorageRecord& record);
 
-/// While it lives, the value's stream is the current one of its device.
+/// While it lives, the value's device is the current one, and its stream that device's current one.
 class OnOwnStream {
  public:
   /// Requires: `record` is alive.
@@ -30,6 +31,7 @@ class OnOwnStream {
   ~OnOwnStream();
 
  private:
+  std::optional<c10::Device> device_before_;
   std::optional<c10::Stream> before_;  ///< where it was another one
   std::optional<c10::Stream> own_;
 };
