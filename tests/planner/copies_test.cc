@@ -152,6 +152,21 @@ TEST(Copies, BesideOpsTheyNeedTimeOfTheirOwn) {
   EXPECT_GT(made->bound_ns, 0u);
 }
 
+TEST(Copies, ASlowLinkIsUsedForWhatItCanDo) {
+  StepLog log = transformer(12);
+  for (const Buffer& buffer : log.trace.buffers) log.copy_ns.push_back(10'000 + 20 * buffer.rounded.value());
+  const Bytes budget = share_of_peak(log, 0.33);
+  const Result<Schedule> one_by_one = make_schedule(log, budget, options_for_tests());
+  log.copies_overlap = true;
+  const Result<Schedule> beside = make_schedule(log, budget, options_for_tests());
+  ASSERT_TRUE(one_by_one.ok() && beside.ok());
+  EXPECT_EQ(one_by_one->copies, 0u) << "each costs more than it saves";
+  EXPECT_GT(beside->copies, 0u);
+  EXPECT_GT(beside->replays, 0u);
+  EXPECT_LT(beside->added_ns() * 4, one_by_one->added_ns() * 3);
+  EXPECT_GT(beside->bound_ns * 5, beside->added_ns());
+}
+
 TEST(Copies, BesideOpsTheyCostLessInRandomIterations) {
   std::uint64_t one_by_one = 0, beside = 0, moved = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
