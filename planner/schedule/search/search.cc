@@ -45,6 +45,10 @@ auto cost_of(const Found& found) {
                    found.steps.size());
 }
 
+void take_cheaper(std::optional<Found>& best, std::optional<Found> found) {
+  if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
+}
+
 // Nothing that is found after the plain weights can be much better.
 bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
   constexpr std::uint64_t kSharesOfGap = 100;  // 1/this of the bound
@@ -118,11 +122,18 @@ std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, st
   const Segments segments(graph, smallest);
   std::optional<Found> best;
   const auto try_with = [&](const std::vector<Step>& first) {
-    std::optional<Found> found = try_weights(graph, budget, smallest, kWeights.front(), work, first);
-    if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
+    take_cheaper(best, try_weights(graph, budget, smallest, kWeights.front(), work, first));
   };
   for (const std::uint64_t parts : kSegments) try_with(segments.evictions(budget / parts));
   try_with(segments.evictions_of_chain());
+  return best;
+}
+
+// The cheaper one of both: where evictions alone fit nowhere either may be far from the best.
+std::optional<Found> try_others(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
+                                std::uint64_t& work) {
+  std::optional<Found> best = try_copies(graph, budget, limits.smallest, work);
+  if (!limits.stop.stop_requested()) take_cheaper(best, try_segments(graph, budget, limits.smallest, work));
   return best;
 }
 
@@ -169,20 +180,16 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
             : std::vector<Step>();
     std::optional<Found> found = try_weights(
         graph, budget, limits.smallest, weights_at(round, limits.seed, graph.copies_overlap), work, first);
-    if (found && (!best || cost_of(*found) < cost_of(*best))) best = std::move(found);
+    take_cheaper(best, std::move(found));
     if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
-    if (!best) best = try_copies(graph, budget, limits.smallest, work);
-    if (!best) best = try_segments(graph, budget, limits.smallest, work);
+    if (!best || best->outcome.wait_ns > 0) take_cheaper(best, try_others(graph, budget, limits, work));
     tried_others = true;
     if (best && limits.gaps != nullptr)
       bound_ns = least_added_ns(*limits.gaps, budget, best->outcome.added_ns());
   }
   // Whatever the work limit: a schedule of any cost is better than none.
-  if (!best && !tried_others) {
-    best = try_copies(graph, budget, limits.smallest, work);
-    if (!best && !limits.stop.stop_requested()) best = try_segments(graph, budget, limits.smallest, work);
-  }
+  if (!best && !tried_others) best = try_others(graph, budget, limits, work);
   if (!best) best = try_repairs(graph, budget, limits, work);
   if (best) trim(graph, budget, limits, work, *best);
   return best;
