@@ -21,12 +21,7 @@ class Walk : Holdings {
         schedule_(schedule),
         lasting_(lasting_under(log, schedule)),
         made_(buffers_.size(), false),
-        inner_ns_(log.trace.ops.size()) {
-    for (std::size_t op = log.trace.ops.size(); op-- > 0;) {
-      const OpId outer = log.trace.ops[op].parent;
-      if (outer != kNoOp) inner_ns_[outer.value()] += log.trace.ops[op].duration_ns;
-      inner_ns_[op] = std::min(inner_ns_[op], log.trace.ops[op].duration_ns);
-    }
+        own_ns_(own_ns(log)) {
     for (const BufferId made : log.made) made_[made.value()] = true;
     for (const LastingState& one : lasting_) {
       State& state = buffers_[one.buffer];
@@ -99,7 +94,7 @@ class Walk : Holdings {
         throw Broken{name + " reads what is not there"};
     }
     at_most(held_ + contents_.fresh_bytes(op) + log_.trace.ops[op].workspace.value(), name);
-    pass(log_.trace.ops[op].duration_ns - inner_ns_[op]);
+    pass(own_ns_[op]);
   }
 
   void finish(std::uint32_t op) {
@@ -203,7 +198,7 @@ class Walk : Holdings {
   const Schedule& schedule_;
   const std::vector<LastingState> lasting_;  // by entry from kLastingEntries on
   std::vector<bool> made_;                   // by buffer: an op makes it
-  std::vector<std::uint64_t> inner_ns_;  // by op: what the ops take that it runs itself, at most all of it
+  const std::vector<std::uint64_t> own_ns_;  // by op
   std::size_t next_action_ = 0;
 };
 

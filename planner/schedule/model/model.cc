@@ -181,8 +181,7 @@ bool Model::may_offload(std::uint32_t buffer) const {
 
 bool Model::offload(std::uint32_t buffer) {
   if (is_offloaded(buffer)) return true;
-  if (!may_offload(buffer)) return false;
-  store(buffer);
+  if (!store(buffer)) return false;
   queue_.wait_for(due_[buffer]);
   release(buffer);
   where_[buffer] = kStoredBytes;

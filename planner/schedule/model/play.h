@@ -30,6 +30,12 @@ struct Outcome {
   [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + wait_ns; }
 };
 
+/// Steps, and what they come to.
+struct Found {
+  std::vector<Step> steps;  ///< in order of op
+  Outcome outcome;
+};
+
 /// What happened on the way, by op.
 struct Course {
   std::vector<std::uint64_t> begins;  ///< when its actions begin, without what was waited for copies

@@ -1,7 +1,8 @@
 #include "planner/schedule/search/overlap.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace stowage::planner::schedule {
 namespace {
@@ -20,21 +21,21 @@ std::vector<std::uint32_t> followers_of(const OpGraph& graph) {
 // Moves the copies of one list of steps.
 class Mover {
  public:
-  Mover(const OpGraph& graph, std::uint64_t budget, const std::vector<Step>& steps)
-      : graph_(graph), steps_(steps), followers_(followers_of(graph)), last_(graph.buffers.size(), 0) {
-    outcome_ = play(graph, steps, nullptr, &course_);
-    for (const std::uint64_t held : course_.held) room_.push_back(budget - std::min(budget, held));
-  }
-
-  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
-
-  /// `reads_too`: copies back as well.
-  std::vector<Step> moved(bool reads_too) {
-    kept_ = steps_;
+  /// `course` is that of `steps`; all outlive the mover.
+  Mover(const OpGraph& graph, std::uint64_t budget, const std::vector<Step>& steps, const Course& course)
+      : graph_(graph),
+        course_(course),
+        followers_(followers_of(graph)),
+        last_(graph.buffers.size(), 0),
+        kept_(steps) {
+    for (const std::uint64_t held : course.held) room_.push_back(budget - std::min(budget, held));
     move_copies_there();
-    if (reads_too) move_copies_back();
-    return merged();
   }
+
+  /// With copies there moved alone.
+  [[nodiscard]] std::vector<Step> steps() const { return merged({}); }
+  /// With copies back moved, too. Once.
+  [[nodiscard]] std::vector<Step> steps_with_prefetches() { return merged(prefetches()); }
 
  private:
   struct Fetch {
@@ -95,13 +96,14 @@ class Mover {
       last_[copied.buffer] = leaves;
       if (from == leaves) continue;
       kept_.erase(step);
-      first_.push_back({leaves, ActionKind::kOffload, copied.buffer});
-      last_steps_.push_back({from, ActionKind::kStore, copied.buffer});
+      offloads_.push_back({leaves, ActionKind::kOffload, copied.buffer});
+      stores_.push_back({from, ActionKind::kStore, copied.buffer});
     }
   }
 
-  // The latest first.
-  void move_copies_back() {
+  // Laid out from the latest one on.
+  std::vector<Step> prefetches() {
+    std::vector<Step> found;
     std::uint64_t free = ~std::uint64_t{0};
     for (auto fetch = fetches_.rbegin(); fetch != fetches_.rend(); ++fetch) {
       const OpGraph::BufferNode& node = graph_.buffers[fetch->buffer];
@@ -113,51 +115,48 @@ class Mover {
         room_[op] -= node.bytes;
       }
       free = std::min(due, begin_of(op));
-      if (op < fetch->op) middle_.push_back({op, ActionKind::kPrefetch, fetch->buffer});
+      if (op < fetch->op) found.push_back({op, ActionKind::kPrefetch, fetch->buffer});
     }
-    std::ranges::reverse(middle_);
+    std::ranges::reverse(found);
+    return found;
   }
 
   // At one op: what makes room, what was there, copies back, copies there.
-  std::vector<Step> merged() const {
-    std::vector<std::tuple<std::uint32_t, int, std::size_t, Step>> ranked;
-    int list = 0;
-    for (const std::vector<Step>* steps : {&first_, &kept_, &middle_, &last_steps_}) {
-      for (const Step& step : *steps) ranked.emplace_back(step.op, list, ranked.size(), step);
-      ++list;
-    }
-    std::ranges::sort(ranked, {}, [](const auto& one) {
-      return std::tuple(std::get<0>(one), std::get<1>(one), std::get<2>(one));
-    });
+  [[nodiscard]] std::vector<Step> merged(const std::vector<Step>& prefetches) const {
     std::vector<Step> all;
-    for (const auto& one : ranked) all.push_back(std::get<3>(one));
+    for (const std::vector<Step>* steps : {&offloads_, &kept_, &prefetches, &stores_})
+      all.insert(all.end(), steps->begin(), steps->end());
+    std::ranges::stable_sort(all, {}, &Step::op);
     return all;
   }
 
   const OpGraph& graph_;
-  const std::vector<Step>& steps_;
+  const Course& course_;
   const std::vector<std::uint32_t> followers_;
-  Course course_;
-  Outcome outcome_;
   std::vector<std::uint64_t> room_;  ///< by op: bytes that may be held besides
   std::vector<std::uint32_t> last_;  ///< by buffer: the op before which it left or came last
   std::vector<Fetch> fetches_;
-  std::vector<Step> kept_, first_, middle_, last_steps_;
+  std::vector<Step> kept_;               ///< as they were
+  std::vector<Step> offloads_, stores_;  ///< the others, moved
 };
 
 }  // namespace
 
-std::optional<Overlapped> overlap_copies(const OpGraph& graph, std::uint64_t budget,
-                                         const std::vector<Step>& steps) {
-  std::optional<Overlapped> best;
-  for (const bool reads_too : {true, false}) {
-    Mover mover(graph, budget, steps);
-    std::uint64_t least = best ? best->outcome.added_ns() : mover.outcome().added_ns();
-    Overlapped other{mover.moved(reads_too), {}};
+std::optional<Found> overlap_copies(const OpGraph& graph, std::uint64_t budget, const Found& found,
+                                    const Course& course) {
+  std::optional<Found> best;
+  std::uint64_t least_ns = found.outcome.added_ns();
+  const auto try_steps = [&](std::vector<Step> steps) {
+    Found other{std::move(steps), {}};
     other.outcome = play(graph, other.steps);
-    if (other.outcome.refused == 0 && other.outcome.peak <= budget && other.outcome.added_ns() < least)
-      best = std::move(other);
-  }
+    const Outcome& outcome = other.outcome;
+    if (outcome.refused > 0 || outcome.peak > budget || outcome.added_ns() >= least_ns) return;
+    least_ns = outcome.added_ns();
+    best = std::move(other);
+  };
+  Mover mover(graph, budget, found.steps, course);
+  try_steps(mover.steps_with_prefetches());
+  try_steps(mover.steps());
   return best;
 }
 

@@ -10,20 +10,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "planner/schedule/model/play.h"
 
 namespace stowage::planner::schedule {
 
-struct Overlapped {
-  std::vector<Step> steps;
-  Outcome outcome;
-};
-
-/// `steps` with their copies moved, if fewer of them are waited for. Requires: `steps` holds at most `budget`
-/// bytes, and nothing in it begins a copy ahead of time.
-[[nodiscard]] std::optional<Overlapped> overlap_copies(const OpGraph& graph, std::uint64_t budget,
-                                                       const std::vector<Step>& steps);
+/// `found` with its copies moved, if that costs less. `course`: what happened when it was played. Requires:
+/// `found` holds at most `budget` bytes, and nothing in it begins a copy ahead of time.
+[[nodiscard]] std::optional<Found> overlap_copies(const OpGraph& graph, std::uint64_t budget,
+                                                  const Found& found, const Course& course);
 
 }  // namespace stowage::planner::schedule

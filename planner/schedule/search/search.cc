@@ -82,14 +82,14 @@ std::optional<Found> played(const OpGraph& graph, std::uint64_t budget, Sweep sw
   work += 2 * size_of(graph) + swept.work;
   if (swept.missing) return std::nullopt;
   Found found{std::move(swept.steps), {}};
-  found.outcome = play(graph, found.steps);
+  Course course;
+  found.outcome = play(graph, found.steps, nullptr, graph.copies_overlap ? &course : nullptr);
   work += kLookWork * found.outcome.work;
   if (found.outcome.peak > budget || found.outcome.refused > 0) return std::nullopt;
   if (!graph.copies_overlap || found.outcome.copies == 0) return found;
   work += kMovingWork * size_of(graph);
-  if (std::optional<Overlapped> overlapped = overlap_copies(graph, budget, found.steps))
-    return Found{std::move(overlapped->steps), overlapped->outcome};
-  return found;
+  std::optional<Found> overlapped = overlap_copies(graph, budget, found, course);
+  return overlapped ? std::move(*overlapped) : std::move(found);
 }
 
 std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,

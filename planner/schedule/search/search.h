@@ -21,11 +21,6 @@ struct SearchLimits {
   const GapTable* gaps = nullptr;  ///< where given, no more is sought once a bound is nearly reached
 };
 
-struct Found {
-  std::vector<Step> steps;
-  Outcome outcome;
-};
-
 /// The cheapest in recomputation and copies that stays within `budget` bytes; empty if no sweep fits. Adds to
 /// `work`.
 [[nodiscard]] std::optional<Found> search(const OpGraph& graph, std::uint64_t budget,
