@@ -55,6 +55,7 @@ bool Offloader::drop_spare_copies() {
 
 // Sees to it that there is a copy of its content.
 bool Offloader::store(StorageRecord& record) {
+  settle(record);
   if (record.stored != nullptr && record.stored->matches(record.data)) return true;
   record.stored = put(*store_of(record), record.data, record.bytes);
   return record.stored != nullptr;
@@ -65,7 +66,6 @@ bool Offloader::offload(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return false;
   const OnOwnStream own(record);
-  settle(record);
   if (!store(record)) return false;
   if (watch_ != nullptr) watch_->before_eviction(record);
   record.offloaded = true;
@@ -119,7 +119,6 @@ bool Offloader::offload_kept(Value& leaf, const StorageRecord& dependent) {
 }
 
 bool Offloader::store_content(StorageRecord& record) {
-  settle(record);
   if (store_of(record) == nullptr || !store(record)) return false;
   Value& content = *record.current;
   content.stored = std::move(record.stored);

@@ -38,10 +38,6 @@ class Spilled final : public StoredCopy {
     under_way_ = thread_->begin([this, to] { return read_whole(to); });
     return {};
   }
-  Status read(void* to) override {
-    if (Status begun = begin_read(to); !begun) return begun;
-    return finish();
-  }
   Status finish() override { return under_way_.valid() ? under_way_.get() : Status{}; }
   [[nodiscard]] bool matches(const void* from) const override {
     return digest_of(from, extent_.bytes) == digest_;
@@ -94,13 +90,6 @@ Status SpillStore::measure() {
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
   ns_per_byte_ = std::clamp(took.count() / 2 / static_cast<double>(kMeasured), kFastest, kSlowest);
   return {};
-}
-
-Result<std::unique_ptr<StoredCopy>> SpillStore::put(const void* from, std::uint64_t bytes) {
-  Result<std::unique_ptr<StoredCopy>> copy = begin_put(from, bytes);
-  if (!copy) return copy.error();
-  if (Status whole = (*copy)->finish(); !whole) return whole.error();
-  return copy;
 }
 
 Result<std::unique_ptr<StoredCopy>> SpillStore::begin_put(const void* from, std::uint64_t bytes) {

@@ -24,7 +24,6 @@ class SpillStore final : public Store {
   /// Makes a file in `folder` and measures how fast it is written and read. Error: kIo where that fails.
   static Result<std::unique_ptr<SpillStore>> open(const std::string& folder, const FileCalls& calls = {});
 
-  Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) override;
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
   Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override;

@@ -23,14 +23,16 @@ namespace stowage::recompute {
 class StoredCopy {
  public:
   virtual ~StoredCopy() = default;
-  /// Copies them to `to`, memory of the device that they came from. Error: kIo where the store fails, or what
-  /// comes back is not what was put; they can be read again.
-  virtual Status read(void* to) = 0;
-  /// The same, which may be under way until finish(): nobody uses `to`, nor frees it. Requires: nothing is
-  /// under way.
-  virtual Status begin_read(void* to) { return read(to); }
-  /// Waits for what was begun; on a CUDA device the current stream does. Error: that of put() or read().
-  virtual Status finish() { return {}; }
+  /// Copies them to `to`, memory of the device that they came from. It may be under way until finish():
+  /// nobody uses `to`, nor frees it. Requires: nothing is under way.
+  virtual Status begin_read(void* to) = 0;
+  /// Waits for what was begun; on a CUDA device the current stream does. Error: kIo where the store fails, or
+  /// what comes back is not what was put; they can be read again.
+  virtual Status finish() = 0;
+  Status read(void* to) {
+    if (Status begun = begin_read(to); !begun) return begun;
+    return finish();
+  }
   /// False if `from`, memory of that device, is known to hold other bytes than those that were put. A store
   /// that cannot tell cheaply says true: the caller has seen all that was written there.
   [[nodiscard]] virtual bool matches(const void* from) const = 0;
@@ -39,13 +41,14 @@ class StoredCopy {
 class Store {
  public:
   virtual ~Store() = default;
-  /// Copies `bytes` from `from`, memory of the store's device. Error: kIo, kNoMemory; nothing has changed
-  /// then.
-  virtual Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) = 0;
-  /// The same, which may be under way until finish(): nobody writes to `from`, nor frees it. An error may
-  /// come then only.
-  virtual Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) {
-    return put(from, bytes);
+  /// Copies `bytes` from `from`, memory of the store's device. It may be under way until finish(), which then
+  /// has the error: nobody writes to `from`, nor frees it. Error: kIo, kNoMemory; nothing has changed then.
+  virtual Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) = 0;
+  Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) {
+    Result<std::unique_ptr<StoredCopy>> copy = begin_put(from, bytes);
+    if (!copy) return copy.error();
+    if (Status whole = (*copy)->finish(); !whole) return whole.error();
+    return copy;
   }
   /// What is begun runs beside the job's ops.
   [[nodiscard]] virtual bool overlaps() const { return false; }

@@ -28,10 +28,6 @@ class LateStore final : public Store {
       to_ = to;
       return {};
     }
-    Status read(void* to) override {
-      if (Status begun = begin_read(to); !begun) return begun;
-      return finish();
-    }
     Status finish() override {
       if (from_ == nullptr && to_ == nullptr) return {};
       ++store_.copies;
@@ -55,11 +51,6 @@ class LateStore final : public Store {
 
   Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override {
     return std::unique_ptr<StoredCopy>(std::make_unique<Late>(*this, from, bytes));
-  }
-  Result<std::unique_ptr<StoredCopy>> put(const void* from, std::uint64_t bytes) override {
-    auto copy = begin_put(from, bytes);
-    if (Status whole = (*copy)->finish(); !whole) return whole.error();
-    return copy;
   }
   [[nodiscard]] bool overlaps() const override { return true; }
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override { return bytes; }

@@ -61,10 +61,6 @@ class Pinned final : public recompute::StoredCopy {
       return cudaMemcpyAsync(present, piece, bytes, cudaMemcpyHostToDevice, stream_);
     });
   }
-  Status read(void* to) override {
-    if (Status begun = begin_read(to); !begun) return begun;
-    return finish();
-  }
   Status finish() override {
     if (!std::exchange(under_way_, false)) return {};
     const cudaError_t waits = cudaStreamWaitEvent(present_stream(), done_, 0);
@@ -115,13 +111,6 @@ cudaStream_t PinnedStore::copy_stream() {
     stream = nullptr;
   }
   return stream;
-}
-
-Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::put(const void* from, std::uint64_t bytes) {
-  Result<std::unique_ptr<recompute::StoredCopy>> copy = begin_put(from, bytes);
-  if (!copy) return copy.error();
-  if (Status whole = (*copy)->finish(); !whole) return whole.error();
-  return copy;
 }
 
 Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::begin_put(const void* from, std::uint64_t bytes) {

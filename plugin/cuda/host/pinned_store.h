@@ -21,7 +21,6 @@ class PinnedStore final : public recompute::Store {
   /// `limit`: of pinned bytes.
   explicit PinnedStore(Bytes limit) : memory_(std::make_shared<PinnedMemory>(limit)) {}
 
-  Result<std::unique_ptr<recompute::StoredCopy>> put(const void* from, std::uint64_t bytes) override;
   /// Computed from the size alone, as the costs of ops are: the same on every rank.
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   Result<std::unique_ptr<recompute::StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override;
