@@ -22,12 +22,12 @@ void* BlockCache::take(std::size_t bytes) noexcept {
   return nullptr;
 }
 
-bool BlockCache::keep(void* address, std::size_t bytes) noexcept {
+bool BlockCache::keep(void* address, std::size_t bytes, std::size_t counted) noexcept {
   if (bytes < kSmallest) return false;
   const std::lock_guard lock(mutex_);
   if (blocks_.size() == kMost) return false;
-  blocks_.push_back({address, bytes});
-  bytes_ += bytes;
+  blocks_.push_back({address, bytes, counted});
+  counted_ += counted;
   return true;
 }
 
@@ -36,14 +36,14 @@ void* BlockCache::oldest() noexcept {
   return blocks_.empty() ? nullptr : remove(0);
 }
 
-Bytes BlockCache::bytes() const noexcept {
+Bytes BlockCache::counted() const noexcept {
   const std::lock_guard lock(mutex_);
-  return Bytes(bytes_);
+  return Bytes(counted_);
 }
 
 void* BlockCache::remove(std::size_t at) noexcept {
   void* const address = blocks_[at].address;
-  bytes_ -= blocks_[at].bytes;
+  counted_ -= blocks_[at].counted;
   blocks_.erase(std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(at)));
   return address;
 }

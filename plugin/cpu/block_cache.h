@@ -21,11 +21,13 @@ class BlockCache {
 
   /// A kept block of at least `bytes` and at most 1/16 more; null: there is none.
   void* take(std::size_t bytes) noexcept;
-  /// Keeps a block of `bytes`. False: it is too small, or there are too many.
-  bool keep(void* address, std::size_t bytes) noexcept;
+  /// Keeps a block of `bytes` that the ledger has as `counted`. False: it is too small, or there are too
+  /// many.
+  bool keep(void* address, std::size_t bytes, std::size_t counted) noexcept;
   /// Removes the oldest block and hands it to the caller; null: there is none.
   void* oldest() noexcept;
-  [[nodiscard]] Bytes bytes() const noexcept;
+  /// What the ledger has for all kept blocks.
+  [[nodiscard]] Bytes counted() const noexcept;
   /// Keeps the lock free in a forked child. Requires: the cache lives as long as the process.
   void hold_over_forks() { stowage::hold_over_forks(mutex_); }
 
@@ -33,12 +35,13 @@ class BlockCache {
   struct Block {
     void* address;
     std::size_t bytes;
+    std::size_t counted;
   };
   void* remove(std::size_t at) noexcept;
 
   mutable std::mutex mutex_;
   std::vector<Block> blocks_;  ///< in order of age
-  std::size_t bytes_ = 0;
+  std::size_t counted_ = 0;
 };
 
 }  // namespace stowage::plugin

@@ -27,6 +27,16 @@ std::string command_line() {
   return text;
 }
 
+constexpr std::size_t kLarge = std::size_t{128} << 10;  // glibc's initial threshold for own pages
+constexpr std::size_t kPage = 4096;
+
+// The bytes that the heap holds for a block. A large one counts as whole pages: it has pages of its own or
+// lies in what is free between others, which differs from run to run.
+std::size_t counted(void* address) noexcept {
+  const std::size_t bytes = malloc_usable_size(address);
+  return bytes < kLarge ? bytes : (bytes + kPage - 1) / kPage * kPage;
+}
+
 // As PyTorch's own CPU allocator, which has its memory in small pages otherwise.
 bool wants_huge_pages() {
   const char* const wanted = std::getenv("THP_MEM_ALLOC_ENABLE");
@@ -63,7 +73,7 @@ void CpuPort::release_upstream_cache() {
 session::UpstreamUse CpuPort::upstream_use() {
   const Bytes held = ledger_.upstream();
   const Bytes peak = ledger_.peak_upstream();
-  return {saturating_sub(held, kept_.bytes()), held, peak, peak};
+  return {saturating_sub(held, kept_.counted()), held, peak, peak};
 }
 
 Bytes CpuPort::decommit(void* address, Bytes bytes) {
@@ -79,12 +89,12 @@ Bytes CpuPort::decommit(void* address, Bytes bytes) {
 std::uint64_t CpuPort::record_fence(StreamId) { return 0; }
 bool CpuPort::fence_passed(std::uint64_t) { return true; }
 
-void CpuPort::note_taken(void* address) noexcept { ledger_.take(Bytes(malloc_usable_size(address))); }
+void CpuPort::note_taken(void* address) noexcept { ledger_.take(Bytes(counted(address))); }
 
-void CpuPort::note_found(void* address) noexcept { ledger_.take_found(Bytes(malloc_usable_size(address))); }
+void CpuPort::note_found(void* address) noexcept { ledger_.take_found(Bytes(counted(address))); }
 
 void CpuPort::note_given_back(void* address) noexcept {
-  const std::size_t bytes = malloc_usable_size(address);
+  const std::size_t bytes = counted(address);
   ledger_.give(Bytes(bytes));
   tell(-static_cast<std::int64_t>(bytes));
 }
@@ -96,7 +106,7 @@ void CpuPort::tell(std::int64_t delta) noexcept {
 
 void CpuPort::note_memory(std::int64_t delta) noexcept {
   const std::uint64_t held = ledger_.in_tensors().value();
-  recompute::Planned::note_memory(delta, held - std::min(held, kept_.bytes().value()));
+  recompute::Planned::note_memory(delta, held - std::min(held, kept_.counted().value()));
 }
 
 void CpuPort::on_arena_use(std::int64_t delta) {
@@ -108,18 +118,17 @@ void CpuPort::on_arena_use(std::int64_t delta) {
 Bytes CpuPort::most_held(std::size_t bytes) noexcept {
   constexpr std::size_t kSmall = std::size_t{32} << 10;
   constexpr std::size_t kHeader = 256;
-  constexpr std::size_t kPage = 4096;
   return Bytes(bytes + kHeader + (bytes < kSmall ? 0 : kPage));
 }
 
 void CpuPort::note_settled(void* address, Bytes reserved) noexcept {
-  const std::size_t bytes = malloc_usable_size(address);
+  const std::size_t bytes = counted(address);
   ledger_.settle(reserved, Bytes(bytes));
   tell(static_cast<std::int64_t>(bytes));
 }
 
 void CpuPort::return_memory_at_once() noexcept {
-  constexpr int kLarge = 128 << 10;  // glibc's initial threshold; setting it stops glibc from raising it
+  // Setting it stops glibc from raising it.
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, kLarge);
   malloc_trim(0);
@@ -127,22 +136,22 @@ void CpuPort::return_memory_at_once() noexcept {
 
 // As soon as it is kept, another thread may free it.
 bool CpuPort::keep(void* address) noexcept {
-  const std::size_t bytes = malloc_usable_size(address);
-  if (!ledger_.met() || !kept_.keep(address, bytes)) return false;
+  const std::size_t bytes = counted(address);
+  if (!ledger_.met() || !kept_.keep(address, malloc_usable_size(address), bytes)) return false;
   tell(-static_cast<std::int64_t>(bytes));
   return true;
 }
 
 void* CpuPort::reuse(std::size_t bytes) noexcept {
   void* const kept = kept_.take(bytes);
-  if (kept != nullptr) tell(static_cast<std::int64_t>(malloc_usable_size(kept)));
+  if (kept != nullptr) tell(static_cast<std::int64_t>(counted(kept)));
   return kept;
 }
 
 bool CpuPort::release_oldest() noexcept {
   void* const address = kept_.oldest();
   if (address == nullptr) return false;
-  ledger_.give(Bytes(malloc_usable_size(address)));
+  ledger_.give(Bytes(counted(address)));
   free_(address);
   return true;
 }

@@ -2,6 +2,7 @@
 #include "plugin/cpu/cpu_port.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -32,6 +33,30 @@ TEST(CpuPort, AKeptBlockMayBeReleasedAtOnceByAnotherThread) {
   other.join();
   port.release_upstream_cache();
   EXPECT_EQ(port.upstream_use().reserved, Bytes(0));
+}
+
+// The same request lies in the heap's free space in one run and in pages of its own in another: a schedule
+// that the one kept must fit the other's log.
+TEST(CpuPort, ALargeBlockCountsTheSameWhereverItLies) {
+  CpuPort::return_memory_at_once();
+  CpuPort port("job", &std::free);
+  const auto count = [&](void* block) {
+    port.note_taken(block);
+    const Bytes bytes = port.upstream_use().reserved;
+    port.note_given_back(block);
+    return bytes;
+  };
+  void* const own_pages = aligned_alloc(64, kBlock);
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  void* const hole = std::malloc(2 * kBlock);
+  void* const after = std::malloc(64);
+  std::free(hole);
+  void* const in_heap = aligned_alloc(64, kBlock);
+  ASSERT_NE(malloc_usable_size(own_pages), malloc_usable_size(in_heap));
+  EXPECT_EQ(count(own_pages), count(in_heap));
+  EXPECT_LE(count(in_heap), CpuPort::most_held(kBlock));
+  for (void* const block : {own_pages, after, in_heap}) std::free(block);
+  CpuPort::return_memory_at_once();
 }
 
 }  // namespace
