@@ -19,7 +19,7 @@ ALLOWED = {
 # no room stands on top of all of them.
 ROOMS = {
     "allocator": ("arena", "layout", "online", "cuda", "model"),
-    "planner/schedule": ("chains", "check", "model", "proofs", "search"),
+    "planner/schedule": ("chains", "check", "model", "proofs", "sweeps", "search"),
     "tracer": ("recorder", "cupti/records", "cupti/times", "cupti", "clocks", "observers"),
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "stores", "recipe", "storage", "away", "residency", "choice", "schedule",

@@ -7,9 +7,9 @@
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/search/overlap.h"
-#include "planner/schedule/search/repair.h"
+#include "planner/schedule/sweeps/repair.h"
 #include "planner/schedule/search/segments.h"
-#include "planner/schedule/search/sweep.h"
+#include "planner/schedule/sweeps/sweep.h"
 
 namespace stowage::planner::schedule {
 namespace {

@@ -1,4 +1,4 @@
-#include "planner/schedule/search/scores.h"
+#include "planner/schedule/sweeps/scores.h"
 
 #include <algorithm>
 #include <cmath>

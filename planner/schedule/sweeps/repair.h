@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "planner/schedule/search/sweep.h"
+#include "planner/schedule/sweeps/sweep.h"
 
 namespace stowage::planner::schedule {
 

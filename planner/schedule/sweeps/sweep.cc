@@ -1,9 +1,9 @@
-#include "planner/schedule/search/sweep.h"
+#include "planner/schedule/sweeps/sweep.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "planner/schedule/search/sweeper.h"
+#include "planner/schedule/sweeps/sweeper.h"
 
 namespace stowage::planner::schedule {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <vector>
 
-#include "planner/schedule/search/scores.h"
-#include "planner/schedule/search/sweep.h"
+#include "planner/schedule/sweeps/ranking.h"
+#include "planner/schedule/sweeps/scores.h"
+#include "planner/schedule/sweeps/sweep.h"
 
 namespace stowage::planner::schedule {
 
@@ -32,9 +32,6 @@ class Sweeper {
   [[nodiscard]] std::vector<std::uint32_t> lasting_away() const;
 
  private:
-  /// Score, buffer, way.
-  using Ranked = std::tuple<double, std::uint32_t, ActionKind>;
-
   bool take(const OpGraph::Event& event);
   void list(std::uint32_t buffer);
   bool begin(std::uint32_t op);
@@ -53,7 +50,7 @@ class Sweeper {
   void protect(const Model::Replay& replay, int by);
 
   bool evict_one();
-  void rank();
+  [[nodiscard]] std::optional<Ranking::Entry> ranked(std::uint32_t buffer, bool may_evict);
   [[nodiscard]] bool may_offload(std::uint32_t buffer) const;
   [[nodiscard]] bool leave(std::uint32_t buffer, ActionKind way);
   void emit(std::uint32_t buffer, ActionKind way);
@@ -75,7 +72,8 @@ class Sweeper {
   std::vector<std::vector<Step>> early_;    ///< by op: leaves before all else
   std::vector<std::vector<Step>> in_turn_;  ///< by op
   std::vector<std::vector<std::uint32_t>> held_until_;  ///< by op: restored early for it
-  std::vector<Ranked> ranked_;
+  Ranking ranking_;
+  bool is_ranked_ = false;  ///< ranking_ is of this op, and nothing was recomputed since
   std::optional<std::uint64_t> missing_;
   std::optional<Step> failed_;
   int parts_brought_ = 0;

@@ -1,4 +1,4 @@
-#include "planner/schedule/search/repair.h"
+#include "planner/schedule/sweeps/repair.h"
 
 #include <algorithm>
 #include <vector>

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "planner/schedule/model/play.h"
-#include "planner/schedule/search/scores.h"
+#include "planner/schedule/sweeps/scores.h"
 
 namespace stowage::planner::schedule {
 

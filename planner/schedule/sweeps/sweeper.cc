@@ -1,4 +1,4 @@
-#include "planner/schedule/search/sweeper.h"
+#include "planner/schedule/sweeps/sweeper.h"
 
 #include <algorithm>
 #include <utility>
@@ -86,6 +86,7 @@ void Sweeper::end(std::uint32_t op) {
 
 bool Sweeper::begin(std::uint32_t op) {
   op_ = op;
+  is_ranked_ = false;
   model_.come_to(op);
   restored_.clear();
   for (; next_first_ < first_.size() && first_[next_first_].op == op; ++next_first_) {
@@ -168,37 +169,33 @@ bool Sweeper::leave(std::uint32_t buffer, ActionKind way) {
   return may_offload(buffer) && model_.offload(buffer);
 }
 
-void Sweeper::rank() {
-  std::erase_if(candidates_, [this](std::uint32_t buffer) {
-    return !model_.is_resident(buffer) && !model_.is_away(buffer);
-  });
-  ranked_.clear();
-  for (const std::uint32_t buffer : candidates_) {
-    if (protected_[buffer] != 0) continue;
-    const std::optional<Scores::Best> best =
-        scores_.of(buffer, op_, model_.may_evict(buffer), may_offload(buffer));
-    if (best) ranked_.emplace_back(best->score, buffer, best->way);
-  }
+std::optional<Ranking::Entry> Sweeper::ranked(std::uint32_t buffer, bool may_evict) {
+  const std::optional<Scores::Best> best = scores_.of(buffer, op_, may_evict, may_offload(buffer));
+  if (!best) return std::nullopt;
+  return Ranking::Entry{best->score, buffer, best->way};
 }
 
 // Sends away the candidate of least score. False if there is none.
 bool Sweeper::evict_one() {
-  rank();
-  while (!ranked_.empty()) {
-    const auto least = std::min_element(ranked_.begin(), ranked_.end());
-    const auto [score, buffer, way] = *least;
-    if (leave(buffer, way)) {
-      emit(buffer, way);
+  const auto may_leave = [this](std::uint32_t buffer) { return protected_[buffer] == 0; };
+  const auto score = [this](std::uint32_t buffer) { return ranked(buffer, model_.may_evict(buffer)); };
+  const auto is_gone = [this](std::uint32_t buffer) {
+    return !model_.is_resident(buffer) && !model_.is_away(buffer);
+  };
+  if (!std::exchange(is_ranked_, true)) {
+    std::erase_if(candidates_, is_gone);
+    ranking_.reset(candidates_, may_leave, score);
+  }
+  while (const std::optional<Ranking::Entry> least = ranking_.take_least(may_leave, score)) {
+    if (leave(least->buffer, least->way)) {
+      emit(least->buffer, least->way);
       return true;
     }
-    const std::optional<Scores::Best> other =
-        way == ActionKind::kEvict ? scores_.of(buffer, op_, false, may_offload(buffer)) : std::nullopt;
-    if (other) {
-      *least = {other->score, buffer, other->way};
-    } else {
-      *least = ranked_.back();
-      ranked_.pop_back();
-    }
+    if (least->way != ActionKind::kEvict) continue;
+    std::optional<Ranking::Entry> other = ranked(least->buffer, false);
+    if (!other) continue;
+    other->settled = true;
+    ranking_.push(*other);
   }
   return false;
 }

@@ -1,7 +1,7 @@
 // The part of Sweeper that brings back what ops need.
 #include <utility>
 
-#include "planner/schedule/search/sweeper.h"
+#include "planner/schedule/sweeps/sweeper.h"
 
 namespace stowage::planner::schedule {
 namespace {
@@ -76,6 +76,11 @@ void Sweeper::bring_back_now(std::uint32_t buffer, const Model::Replay& replay) 
   }
   const ActionKind way = model_.is_offloaded(buffer) ? ActionKind::kRestore : ActionKind::kRematerialize;
   model_.restore(buffer);
+  if (way == ActionKind::kRestore && is_ranked_) {
+    ranking_.push({.buffer = buffer});
+  } else {
+    is_ranked_ = false;
+  }
   idle_since_[buffer] = op_ + 1;
   restored_.push_back({op_, way, buffer});
 }
