@@ -7,8 +7,8 @@
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/search/overlap.h"
-#include "planner/schedule/sweeps/repair.h"
 #include "planner/schedule/search/segments.h"
+#include "planner/schedule/sweeps/repair.h"
 #include "planner/schedule/sweeps/sweep.h"
 
 namespace stowage::planner::schedule {
@@ -55,13 +55,17 @@ bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
   return found.outcome.added_ns() <= bound_ns + bound_ns / kSharesOfGap;
 }
 
-// Copies beside ops may cost as much as they take, or nothing.
+// Segments and copies whatever they take would hardly find better ones.
+bool is_good(const Found& found, std::uint64_t bound_ns) { return found.outcome.added_ns() <= 2 * bound_ns; }
+
+// Copies beside ops may cost as much as they take, or nothing. Without any, what cannot be recomputed stays,
+// and much may fit that way: a restore comes in parts before it sends away what is dear.
 struct PartOfCopies {
   double part;
   bool always;
 };
-constexpr std::array<PartOfCopies, 6> kPartsOfCopies{
-    {{1, true}, {0.1, false}, {0.3, true}, {0.02, false}, {0.1, true}, {0.3, false}}};
+constexpr std::array<PartOfCopies, 7> kPartsOfCopies{
+    {{1, true}, {kNoCopies, true}, {0.1, false}, {0.3, true}, {0.02, false}, {0.1, true}, {0.3, false}}};
 constexpr double kNearlyNothing = 0.02;
 
 Weights weights_at(int round, std::uint64_t seed, bool copies_overlap) {
@@ -122,7 +126,11 @@ std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, st
   const Segments segments(graph, smallest);
   std::optional<Found> best;
   const auto try_with = [&](const std::vector<Step>& first) {
-    take_cheaper(best, try_weights(graph, budget, smallest, kWeights.front(), work, first));
+    Weights weights = kWeights.front();
+    for (const double copies : {1.0, kNoCopies}) {
+      weights.copies = copies;
+      take_cheaper(best, try_weights(graph, budget, smallest, weights, work, first));
+    }
   };
   for (const std::uint64_t parts : kSegments) try_with(segments.evictions(budget / parts));
   try_with(segments.evictions_of_chain());
@@ -137,7 +145,7 @@ std::optional<Found> try_others(const OpGraph& graph, std::uint64_t budget, cons
   return best;
 }
 
-// What another sweep is to begin with: most of the evictions that were found.
+// Most of the evictions that were found.
 std::vector<Step> part_of(const std::vector<Step>& steps, std::uint64_t seed) {
   SplitMix lots(seed);
   const std::uint64_t left_out = 1 + lots.next() % 8;  // of 16
@@ -147,6 +155,13 @@ std::vector<Step> part_of(const std::vector<Step>& steps, std::uint64_t seed) {
     if (leaves && lots.next() % 16 >= left_out) part.push_back(step);
   }
   return part;
+}
+
+// What a late round is to begin with; some begin with nothing.
+std::vector<Step> first_of(const Found& best, int round, std::uint64_t seed) {
+  constexpr int kAnew = 4;  // one of so many
+  if (round % kAnew == 0) return {};
+  return part_of(best.steps, mix(seed + static_cast<std::uint64_t>(round)));
 }
 
 // Leaves out one action after the other, as long as the rest still fits and costs less.
@@ -170,23 +185,22 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
   std::optional<Found> best;
   std::uint64_t bound_ns = 0;
   bool tried_others = false;
+  bool begins_with_best = false;
   const int more = graph.copies_overlap ? 2 : 1;  // there are more weights to try
   for (int round = 0; round < more * kRounds; ++round) {
     if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
-    if (best && round == more * kFirstRounds) trim(graph, budget, limits, work, *best);
+    const bool is_late = round >= more * kFirstRounds || (tried_others && work >= limits.work_limit / 4);
+    if (best && is_late && !std::exchange(begins_with_best, true)) trim(graph, budget, limits, work, *best);
     const std::vector<Step> first =
-        best && round >= more * kFirstRounds
-            ? part_of(best->steps, mix(limits.seed + static_cast<std::uint64_t>(round)))
-            : std::vector<Step>();
-    std::optional<Found> found = try_weights(
-        graph, budget, limits.smallest, weights_at(round, limits.seed, graph.copies_overlap), work, first);
-    take_cheaper(best, std::move(found));
+        begins_with_best ? first_of(*best, round, limits.seed) : std::vector<Step>();
+    const Weights weights = weights_at(round, limits.seed, graph.copies_overlap);
+    take_cheaper(best, try_weights(graph, budget, limits.smallest, weights, work, first));
     if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
-    if (!best || best->outcome.wait_ns > 0) take_cheaper(best, try_others(graph, budget, limits, work));
-    tried_others = true;
     if (best && limits.gaps != nullptr)
       bound_ns = least_added_ns(*limits.gaps, budget, best->outcome.added_ns());
+    if (!best || !is_good(*best, bound_ns)) take_cheaper(best, try_others(graph, budget, limits, work));
+    tried_others = true;
   }
   // Whatever the work limit: a schedule of any cost is better than none.
   if (!best && !tried_others) best = try_others(graph, budget, limits, work);

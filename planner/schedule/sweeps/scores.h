@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -12,12 +13,14 @@
 
 namespace stowage::planner::schedule {
 
+inline constexpr double kNoCopies = std::numeric_limits<double>::infinity();
+
 /// How candidates are compared: least cost^cost_power / (bytes^bytes_power * gap^gap_power) goes first.
 struct Weights {
   double cost_power = 1;
   double bytes_power = 1;
   double gap_power = 1;
-  double copies = 1;   ///< the part of a copy's time that counts
+  double copies = 1;   ///< the part of a copy's time that counts; kNoCopies: nothing is copied
   bool always = true;  ///< so it counts always, or only while copies so far took less than the ops
   double noise = 0;    ///< a score is multiplied by up to 1 + noise
   std::uint64_t seed = 0;

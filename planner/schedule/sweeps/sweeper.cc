@@ -13,6 +13,7 @@ Sweeper::Sweeper(const OpGraph& graph, std::uint64_t budget, std::uint64_t small
       model_(graph, nullptr, ends.away),
       budget_(budget),
       smallest_(smallest),
+      copies_(weights.copies != kNoCopies),
       scores_(graph, model_, weights),
       idle_since_(graph.buffers.size(), 0),
       protected_(graph.buffers.size(), 0),
@@ -158,7 +159,7 @@ bool Sweeper::fail(std::uint64_t need) {
 // What lasts and is used no more has to be here when the iteration ends, unless the next one begins without
 // it.
 bool Sweeper::may_offload(std::uint32_t buffer) const {
-  if (!model_.may_offload(buffer)) return false;
+  if (!copies_ || !model_.may_offload(buffer)) return false;
   if (graph_.touched[buffer].back() >= op_) return true;
   if (!graph_.buffers[buffer].lasts()) return graph_.buffers[buffer].survives;
   return !ends_.closed || std::binary_search(ends_.away.begin(), ends_.away.end(), buffer);

@@ -62,6 +62,7 @@ class Sweeper {
   Model model_;
   const std::uint64_t budget_;
   const std::uint64_t smallest_;
+  const bool copies_;  ///< what leaves may be copied
   Scores scores_;
   std::uint32_t op_ = 0;
   std::vector<std::uint32_t> idle_since_;   ///< by buffer: before which op it may leave at the earliest
