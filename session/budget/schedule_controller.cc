@@ -1,6 +1,7 @@
 #include "session/budget/schedule_controller.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -18,10 +19,13 @@ constexpr std::uint64_t kRoomsResynced = 4;
 // others, whose further kinds have got schedules of their own by then.
 constexpr std::uint64_t kMostAstrayAtFirst = 3;
 constexpr std::uint64_t kMostAstray = 12;
-constexpr std::uint64_t kMostTries = 4;  // for fewer bytes, from one log
-constexpr std::uint64_t kMostFits = 3;   // the same, since the arena does not fit
-constexpr std::uint64_t kCalmMarks = 8;  // then a schedule is proven
-constexpr std::uint64_t kTighterShare = 32;
+// By these shares of the limit less is each further schedule made from one log, while rescue still makes
+// room. Where the job's allocator loses little, little is given up: at a tight budget 1 % may cost a tenth
+// more.
+constexpr std::array<std::uint64_t, 5> kTighterShares{128, 64, 32, 32, 32};
+constexpr std::uint64_t kMostTries = kTighterShares.size();
+constexpr std::uint64_t kMostFits = 3;     // the same, since the arena does not fit
+constexpr std::uint64_t kCalmMarks = 8;    // then a schedule is proven
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
 
 }  // namespace
@@ -203,8 +207,8 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   if (calm_ >= kCalmMarks) proven_ = true;
   keep_schedule(tries_ >= kMostTries);
   if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
-  ++tries_;
-  ask(saturating_sub(budget_, Bytes(limit.value() / kTighterShare)));
+  const std::uint64_t share = kTighterShares.at(tries_++);
+  ask(saturating_sub(budget_, Bytes(limit.value() / share)));
 }
 
 void ScheduleController::try_again(const std::string& why) {

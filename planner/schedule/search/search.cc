@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
@@ -68,14 +69,39 @@ constexpr std::array<PartOfCopies, 7> kPartsOfCopies{
     {{1, true}, {kNoCopies, true}, {0.1, false}, {0.3, true}, {0.02, false}, {0.1, true}, {0.3, false}}};
 constexpr double kNearlyNothing = 0.02;
 
-Weights weights_at(int round, std::uint64_t seed, bool copies_overlap) {
+// Which of them the rounds go on with: those that found something not far from the best.
+class CopyPrices {
+ public:
+  [[nodiscard]] std::size_t at(int round) const {
+    constexpr int kKinds = static_cast<int>(kWeights.size());
+    const auto turn = static_cast<std::size_t>(round + round / kKinds);
+    if (round < kKinds) return turn % least_ns_.size();
+    std::vector<std::size_t> good;
+    const std::uint64_t best = *std::ranges::min_element(least_ns_);
+    for (std::size_t at = 0; at < least_ns_.size(); ++at) {
+      if (least_ns_[at] / kFar <= best) good.push_back(at);
+    }
+    return good[turn % good.size()];
+  }
+  void note(std::size_t at, const Found& found) {
+    least_ns_[at] = std::min(least_ns_[at], found.outcome.added_ns());
+  }
+
+ private:
+  static constexpr std::uint64_t kFar = 2;
+  std::array<std::uint64_t, kPartsOfCopies.size()> least_ns_ = filled();
+  static constexpr std::array<std::uint64_t, kPartsOfCopies.size()> filled() {
+    std::array<std::uint64_t, kPartsOfCopies.size()> all{};
+    all.fill(~std::uint64_t{0});
+    return all;
+  }
+};
+
+Weights weights_at(int round, std::uint64_t seed, const PartOfCopies& price) {
   constexpr int kKinds = static_cast<int>(kWeights.size());
   Weights weights = kWeights[static_cast<std::size_t>(round % kKinds)];
-  if (copies_overlap) {
-    const auto at = static_cast<std::size_t>(round + round / kKinds) % kPartsOfCopies.size();
-    weights.copies = kPartsOfCopies[at].part;
-    weights.always = kPartsOfCopies[at].always;
-  }
+  weights.copies = price.part;
+  weights.always = price.always;
   if (round < kKinds) return weights;
   weights.noise = 0.25 * (1 + round / kKinds % 4);
   weights.seed = mix(seed + static_cast<std::uint64_t>(round));
@@ -127,10 +153,9 @@ std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, st
   std::optional<Found> best;
   const auto try_with = [&](const std::vector<Step>& first) {
     Weights weights = kWeights.front();
-    for (const double copies : {1.0, kNoCopies}) {
-      weights.copies = copies;
-      take_cheaper(best, try_weights(graph, budget, smallest, weights, work, first));
-    }
+    weights.copies = kNoCopies;
+    take_cheaper(best, try_weights(graph, budget, smallest, weights, work, first));
+    if (!best) best = try_weights(graph, budget, smallest, kWeights.front(), work, first);
   };
   for (const std::uint64_t parts : kSegments) try_with(segments.evictions(budget / parts));
   try_with(segments.evictions_of_chain());
@@ -183,6 +208,7 @@ void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits
 std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                             std::uint64_t& work) {
   std::optional<Found> best;
+  CopyPrices prices;
   std::uint64_t bound_ns = 0;
   bool tried_others = false;
   bool begins_with_best = false;
@@ -193,8 +219,11 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
     if (best && is_late && !std::exchange(begins_with_best, true)) trim(graph, budget, limits, work, *best);
     const std::vector<Step> first =
         begins_with_best ? first_of(*best, round, limits.seed) : std::vector<Step>();
-    const Weights weights = weights_at(round, limits.seed, graph.copies_overlap);
-    take_cheaper(best, try_weights(graph, budget, limits.smallest, weights, work, first));
+    const std::size_t price = graph.copies_overlap ? prices.at(round) : 0;
+    const Weights weights = weights_at(round, limits.seed, kPartsOfCopies[price]);
+    std::optional<Found> found = try_weights(graph, budget, limits.smallest, weights, work, first);
+    if (found) prices.note(price, *found);
+    take_cheaper(best, std::move(found));
     if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
     if (round + 1 != static_cast<int>(kWeights.size())) continue;
     if (best && limits.gaps != nullptr)

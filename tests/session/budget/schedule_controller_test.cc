@@ -89,14 +89,17 @@ TEST_F(ScheduleControllerTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLess
   EXPECT_EQ(budgets_.size(), 1u);
   followed(true);
   ASSERT_EQ(budgets_.size(), 2u);
-  EXPECT_EQ(budgets_[1], budgets_[0] - Bytes(kLimit.value() / 32));
+  EXPECT_EQ(budgets_[1], budgets_[0] - Bytes(kLimit.value() / 128));
   followed(true);
   followed();
   EXPECT_EQ(budgets_.size(), 2u);
   EXPECT_EQ(budget_.facts().tightened, 1u);
   EXPECT_EQ(budget_.facts().rooms, 1u);
   for (int i = 0; i < 40; ++i) followed(true);
-  EXPECT_EQ(budgets_.size(), 5u);
+  ASSERT_EQ(budgets_.size(), 6u);
+  EXPECT_EQ(budgets_[2], budgets_[1] - Bytes(kLimit.value() / 64))
+      << "the less is lost, the less is given up";
+  for (std::size_t i = 3; i < 6; ++i) EXPECT_EQ(budgets_[i], budgets_[i - 1] - Bytes(kLimit.value() / 32));
   EXPECT_TRUE(torch_.follows);
 }
 
