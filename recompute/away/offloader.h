@@ -76,6 +76,8 @@ class Offloader {
   c10::Storage kept_bytes(Value& leaf, c10::DeviceType type);
   /// Copies run beside ops, on all devices that have a store.
   [[nodiscard]] bool copies_overlap() const { return stores_.overlap(); }
+  /// Bytes of copies for which there is room at a time.
+  [[nodiscard]] std::uint64_t capacity() const { return stores_.capacity(); }
   /// What the copies there, where that is to be made, and back take. Requires: there is a store for its
   /// device.
   [[nodiscard]] std::uint64_t cost_ns(const StorageRecord& record) const;

@@ -3,6 +3,7 @@
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -30,6 +31,13 @@ class Stores {
       overlapping += store != nullptr && store->overlaps() ? 1 : 0;
     }
     return all > 0 && all == overlapping;
+  }
+  /// The least of any.
+  [[nodiscard]] std::uint64_t capacity() const {
+    std::uint64_t least = Store::kNoLimit;
+    for (const auto& store : stores_)
+      if (store != nullptr) least = std::min(least, store->capacity());
+    return least;
   }
   void before_fork() {
     for (const auto& store : stores_)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/support/mix.h"
+#include "planner/schedule/check/validator.h"
 #include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/received_schedule.h"
 #include "planner/schedule/scheduler.h"
@@ -55,6 +56,54 @@ TEST(Copies, ModelAgreesWithTheValidatorUnderRandomActions) {
   EXPECT_GT(copies, 3000u);
   EXPECT_GT(begun_away, 100u);
   EXPECT_GT(hidden, 300u);
+}
+
+TEST(Copies, ModelAgreesWithTheValidatorOnWhatTheStoreHolds) {
+  constexpr Bytes kPlenty = Bytes(std::uint64_t{1} << 50u);
+  std::uint64_t full = 0, roomy = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    StepLog log = random_log_with_stores(seed, 4 + seed % 14);
+    const OpGraph unlimited = *make_op_graph(log);
+    const auto steps =
+        random_steps(unlimited, seed + 78, [&](std::uint32_t b, SplitMix& lots) -> std::optional<ActionKind> {
+          if (unlimited.buffers[b].entry == kNone || lots.next() % 3 != 0) return std::nullopt;
+          return ActionKind(lots.next() % 6);
+        });
+    for (std::uint64_t granules = 1; granules < 100; granules += 1 + granules / 2) {
+      log.store_bytes = Bytes(granules * kGranule.value());
+      const bool fits = play(*make_op_graph(log), steps).refused == 0;
+      const Result<Verdict> verdict = validate_schedule(log, of_steps(log, unlimited, steps), kPlenty);
+      ASSERT_EQ(fits, verdict.ok()) << "seed " << seed << ", " << granules << " granules";
+      ++(fits ? roomy : full);
+    }
+  }
+  EXPECT_GT(full, 1000u);
+  EXPECT_GT(roomy, 1000u);
+}
+
+// All of it is in the store at one time or another, but for what every layer needs.
+TEST(Copies, AScheduleStoresNoMoreThanTheStoreHolds) {
+  StepLog log = optimized(12, 64, 4, 20);
+  const Bytes budget = share_of_peak(log, 0.5);
+  const Result<Schedule> free = make_schedule(log, budget, options_for_tests());
+  ASSERT_TRUE(free.ok()) << free.error().message;
+  std::uint64_t least = 0;
+  for (std::uint64_t granules = 48 * 64; granules > 0; granules -= 64) {
+    log.store_bytes = Bytes(granules * kGranule.value());
+    const Result<Schedule> made = make_schedule(log, budget, options_for_tests());
+    if (!made.ok()) {
+      EXPECT_NE(made.error().message.find("in the store"), std::string::npos) << made.error().message;
+      break;
+    }
+    least = granules;
+    EXPECT_TRUE(validate_schedule(log, *made, budget).ok());
+    EXPECT_GE(made->added_ns(), free->bound_ns);
+    StepLog smaller = log;
+    smaller.store_bytes = Bytes(64 * kGranule.value());
+    EXPECT_FALSE(validate_schedule(smaller, *made, budget).ok()) << "the validator counts, too";
+  }
+  EXPECT_GE(least, 12u * 64) << "half of what is held is somewhere else";
+  EXPECT_LE(least, 36u * 64);
 }
 
 TEST(Copies, AJobOfParametersFitsIntoAThirdOfItsPeak) {

@@ -38,7 +38,9 @@ void Holdings::vanish(std::uint32_t b) {
   State& state = buffers_[b];
   state.alive = false;
   state.gone = true;
-  if (is_held(b) && anchors_[state.current] == 0) held_ -= size(b);
+  if (anchors_[state.current] > 0) return;
+  if (is_held(b)) held_ -= size(b);
+  leave_store(b);
 }
 
 bool Holdings::is_held(std::uint32_t b) const {
@@ -70,6 +72,31 @@ void Holdings::copy_there(std::uint32_t b, const std::string& name) {
   if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
   if (!state.stored) begin_copy(b);
   state.stored = true;
+  enter_store(b);
+}
+
+void Holdings::enter_store(std::uint32_t b) {
+  if (buffers_[b].in_store) return;
+  buffers_[b].in_store = true;
+  if (buffers_[b].lasts_alike) {
+    lasting_stored_ += size(b);
+  } else {
+    store_changes_.push_back(static_cast<std::int64_t>(size(b)));
+  }
+}
+
+void Holdings::leave_store(std::uint32_t b) {
+  if (!buffers_[b].in_store || buffers_[b].lasts_alike) return;
+  buffers_[b].in_store = false;
+  store_changes_.push_back(-static_cast<std::int64_t>(size(b)));
+}
+
+void Holdings::check_store() const {
+  auto stored = static_cast<std::int64_t>(lasting_stored_);
+  std::int64_t most = stored;
+  for (const std::int64_t change : store_changes_) most = std::max(most, stored += change);
+  if (static_cast<std::uint64_t>(most) > log_.store_bytes.value())
+    throw Broken{std::to_string(most) + " bytes of copies are in the store"};
 }
 
 void Holdings::offload(std::uint32_t b, const std::string& name) {
@@ -121,7 +148,9 @@ void Holdings::refill(std::uint32_t b) {
   held_ += size(b);
   for (const Content leaf : state.leaves) {
     const bool goes = --anchors_[leaf] == 0 && home(leaf).gone && home(leaf).current == leaf;
-    if (goes && is_held(contents_.home(leaf))) held_ -= size(contents_.home(leaf));
+    if (!goes) continue;
+    if (is_held(contents_.home(leaf))) held_ -= size(contents_.home(leaf));
+    leave_store(contents_.home(leaf));
   }
   state.leaves.clear();
 }

@@ -28,6 +28,8 @@ class Holdings {
     bool evicted = false;
     bool offloaded = false;
     bool stored = false;         ///< a copy of what it holds is in its store
+    bool lasts_alike = false;    ///< its copy stays from one iteration to the next
+    bool in_store = false;       ///< its copy takes room there
     bool arriving = false;       ///< it has its memory already, though it is offloaded
     std::uint64_t ready_ns = 0;  ///< when its latest copy is whole
     Content current = 0;
@@ -54,6 +56,11 @@ class Holdings {
   /// A copy to its store begins, unless there is one.
   void copy_there(std::uint32_t b, const std::string& name);
   void offload(std::uint32_t b, const std::string& name);
+  /// Its copy takes room in its store; or no more.
+  void enter_store(std::uint32_t b);
+  void leave_store(std::uint32_t b);
+  /// Once, at the end: at any time.
+  void check_store() const;
   /// A copy from its store begins.
   void prefetch(std::uint32_t b, const std::string& name);
   /// From its store. `aside`: bytes that are held besides.
@@ -82,8 +89,10 @@ class Holdings {
 
   const std::uint64_t budget_;
   std::uint64_t now_ns_ = 0;
-  std::uint64_t copies_end_ns_ = 0;  ///< of all that are queued
-  std::vector<int> anchors_;         ///< by content: evicted buffers that start from it
+  std::vector<std::int64_t> store_changes_;  ///< in bytes, in order
+  std::uint64_t lasting_stored_ = 0;         ///< bytes, all the time
+  std::uint64_t copies_end_ns_ = 0;          ///< of all that are queued
+  std::vector<int> anchors_;                 ///< by content: evicted buffers that start from it
   std::vector<Answer> verdicts_;
 };
 

@@ -27,6 +27,8 @@ class Walk : Holdings {
       State& state = buffers_[one.buffer];
       state.alive = state.offloaded = one.away;
       state.stored = one.away || !one.written;
+      state.lasts_alike = !one.written;
+      if (one.away) enter_store(one.buffer);
     }
   }
 
@@ -46,6 +48,7 @@ class Walk : Holdings {
       if (buffers_[one.buffer].offloaded != one.away)
         throw Broken{"buffer " + std::to_string(one.buffer) + " ends elsewhere than it begins"};
     }
+    check_store();
     return verdict_;
   }
 
@@ -108,6 +111,7 @@ class Walk : Holdings {
       }
       state.current = contents_.at(at);
       state.stored = false;
+      leave_store(contents_.home(contents_.at(at)));
     }
   }
 

@@ -13,9 +13,11 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
       life_(graph.buffers.size(), kUnborn),
       where_(graph.buffers.size(), kBytesHere),
       stored_(graph.buffers.size(), 0),
+      in_store_(graph.buffers.size(), 0),
       arriving_(graph.buffers.size(), 0),
       due_(graph.buffers.size(), 0),
       queue_(graph.copies_overlap),
+      store_room_(graph.store_bytes),
       locks_(graph.buffers.size(), 0),
       span_of_(graph.buffers.size(), 0),
       leaves_(graph.buffers.size()),
@@ -34,9 +36,11 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
     if (!graph.buffers[buffer].from_before) continue;
     life_[buffer] = kAlive;
     // What no iteration writes was copied once, in an earlier one.
-    const bool is_same = graph.buffers[buffer].lasts() && !graph.buffers[buffer].written;
-    stored_[buffer] = is_same || where_[buffer] == kStoredBytes ? 1 : 0;
-    if (where_[buffer] == kStoredBytes) continue;
+    stored_[buffer] = copy_stays(buffer) || where_[buffer] == kStoredBytes ? 1 : 0;
+    if (where_[buffer] == kStoredBytes) {
+      take_store_room(buffer);
+      continue;
+    }
     hold(buffer, open_span(graph.buffers[buffer].bytes));
     if (spans_ != nullptr) spans_->back().from_before = true;
   }
@@ -174,57 +178,13 @@ bool Model::evict(std::uint32_t buffer) {
   return true;
 }
 
-bool Model::may_offload(std::uint32_t buffer) const {
-  const OpGraph::BufferNode& node = graph_.buffers[buffer];
-  return node.copy_ns > 0 && is_resident(buffer) && locks_[buffer] == 0 && node.bytes > 0;
-}
-
-bool Model::offload(std::uint32_t buffer) {
-  if (is_offloaded(buffer)) return true;
-  if (!store(buffer)) return false;
-  queue_.wait_for(due_[buffer]);
-  release(buffer);
-  where_[buffer] = kStoredBytes;
-  return true;
-}
-
-bool Model::store(std::uint32_t buffer) {
-  if (!may_offload(buffer)) return false;
-  if (stored_[buffer] == 0) note_copy(buffer, false);
-  stored_[buffer] = 1;
-  return true;
-}
-
-void Model::prefetch(std::uint32_t buffer) {
-  if (!is_offloaded(buffer) || arriving_[buffer] != 0) return;
-  note_copy(buffer, true);
-  arriving_[buffer] = 1;
-  hold(buffer, open_span(graph_.buffers[buffer].bytes));
-  note_peak(held_);
-}
-
-void Model::note_copy(std::uint32_t buffer, bool back) {
-  if (copied_ != nullptr) copied_->push_back({op_, buffer, back});
-  ++copies_;
-  copy_ns_ += graph_.buffers[buffer].copy_ns;
-  due_[buffer] = queue_.begin(graph_.buffers[buffer].copy_ns);
-}
-
-void Model::fetch(std::uint32_t buffer) {
-  if (arriving_[buffer] == 0) {
-    note_copy(buffer, true);
-    hold(buffer, open_span(graph_.buffers[buffer].bytes));
-  }
-  queue_.wait_for(due_[buffer]);
-  arriving_[buffer] = 0;
-  where_[buffer] = kBytesHere;
-}
-
 void Model::release_leaves(std::uint32_t buffer) {
   for (const std::uint32_t leaf : leaves_[buffer]) {
     const std::uint32_t home = graph_.values[leaf].buffer;
     const bool is_last = --anchors_[leaf] == 0 && life_[home] == kDead && current_[home] == leaf;
-    if (is_last && has_memory(home)) release(home);
+    if (!is_last) continue;
+    if (has_memory(home)) release(home);
+    drop_copy(home);
   }
   leaves_[buffer].clear();
 }
@@ -248,7 +208,9 @@ void Model::birth(std::uint32_t buffer) {
 
 void Model::death(std::uint32_t buffer) {
   life_[buffer] = kDead;
-  if (has_memory(buffer) && anchors_[current_[buffer]] == 0) release(buffer);
+  if (anchors_[current_[buffer]] > 0) return;
+  if (has_memory(buffer)) release(buffer);
+  drop_copy(buffer);
 }
 
 void Model::lock(std::uint32_t op) {
@@ -287,6 +249,7 @@ void Model::end(std::uint32_t op) {
     } else {
       current_[value.buffer] = out.value;
       stored_[value.buffer] = 0;
+      drop_copy(value.buffer);
     }
   }
 }

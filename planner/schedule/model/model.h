@@ -14,6 +14,7 @@
 #include "core/runtime/residency_contract.h"
 #include "planner/schedule/model/copy_queue.h"
 #include "planner/schedule/model/op_graph.h"
+#include "planner/schedule/model/store_room.h"
 
 namespace stowage::planner::schedule {
 
@@ -52,6 +53,7 @@ class Model {
   [[nodiscard]] std::uint64_t copy_ns() const { return copy_ns_; }
   /// When what comes next begins, and for how long copies were waited for.
   [[nodiscard]] const CopyQueue& queue() const { return queue_; }
+  [[nodiscard]] const StoreRoom& store_room() const { return store_room_; }
   /// From now on each copy is appended to `copied`.
   void note_copies(std::vector<Copied>* copied) { copied_ = copied; }
   /// Most bytes held since the last call.
@@ -144,6 +146,14 @@ class Model {
     return where_[buffer] == kBytesHere || arriving_[buffer] != 0;
   }
   void fetch(std::uint32_t buffer);
+  [[nodiscard]] bool copy_stays(std::uint32_t buffer) const {
+    return graph_.buffers[buffer].lasts() && !graph_.buffers[buffer].written;
+  }
+  [[nodiscard]] bool has_store_room(std::uint32_t buffer) const {
+    return in_store_[buffer] != 0 || store_room_.fits(graph_.buffers[buffer].bytes, copy_stays(buffer));
+  }
+  void take_store_room(std::uint32_t buffer);
+  void drop_copy(std::uint32_t buffer);
   void note_copy(std::uint32_t buffer, bool back);
   void note_peak(std::uint64_t bytes) {
     recent_peak_ = recent_peak_ < bytes ? bytes : recent_peak_;
@@ -162,9 +172,11 @@ class Model {
   std::vector<std::uint8_t> life_;      ///< by buffer
   std::vector<Where> where_;            ///< by buffer
   std::vector<std::uint8_t> stored_;    ///< by buffer: its store has its present content
+  std::vector<std::uint8_t> in_store_;  ///< by buffer: its copy takes room there
   std::vector<std::uint8_t> arriving_;  ///< by buffer: offloaded, and it has its memory
   std::vector<std::uint64_t> due_;      ///< by buffer: when its latest copy is done
   CopyQueue queue_;
+  StoreRoom store_room_;
   std::vector<std::uint32_t> locks_;                ///< by buffer
   std::vector<std::size_t> span_of_;                ///< by buffer, while it is held
   std::vector<std::vector<std::uint32_t>> leaves_;  ///< by buffer, while it is evicted

@@ -14,6 +14,7 @@ class Builder {
 
   Result<OpGraph> build() {
     graph_.copies_overlap = log_.copies_overlap;
+    graph_.store_bytes = log_.store_bytes.value();
     add_buffers();
     for (std::uint32_t op = 0; op < log_.trace.ops.size(); ++op) {
       if (Status status = add_op(op); !status) return status.error();

@@ -94,7 +94,7 @@ Outcome play(const OpGraph& graph, const std::vector<Step>& steps, std::vector<S
     }
   }
   if (course != nullptr && !course->begins.empty()) course->held.push_back(model.take_recent_peak());
-  outcome.refused += misplaced_at_end(graph, model, away);
+  outcome.refused += misplaced_at_end(graph, model, away) + (model.store_room().is_exceeded() ? 1 : 0);
   outcome.peak = model.peak();
   outcome.replays = model.replays();
   outcome.replay_ns = model.replay_ns();

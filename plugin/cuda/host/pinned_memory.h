@@ -44,6 +44,7 @@ class PinnedMemory {
   [[nodiscard]] std::byte* address_of(const Piece& piece) const {
     return blocks_[piece.block].base + piece.extent.offset;
   }
+  [[nodiscard]] std::uint64_t limit() const { return limit_; }
   [[nodiscard]] std::uint64_t pinned() const { return blocks_.size() * kBlock; }
 
  private:

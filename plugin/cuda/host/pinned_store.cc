@@ -133,6 +133,12 @@ Result<std::unique_ptr<recompute::StoredCopy>> PinnedStore::begin_put(const void
   return std::unique_ptr<recompute::StoredCopy>(std::move(copy));
 }
 
+// Pieces do not fill blocks to the last byte.
+std::uint64_t PinnedStore::capacity() const {
+  const std::uint64_t blocks = memory_->limit() / PinnedMemory::kBlock * PinnedMemory::kBlock;
+  return blocks - blocks / 8;
+}
+
 std::uint64_t PinnedStore::copy_ns(std::uint64_t bytes) const { return kCallsNs + bytes / kBytesPerNs; }
 
 Bytes free_host_share() { return Bytes(free_host_memory().value() / 2 / processes_here()); }

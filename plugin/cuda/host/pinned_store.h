@@ -25,6 +25,7 @@ class PinnedStore final : public recompute::Store {
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   Result<std::unique_ptr<recompute::StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override;
   [[nodiscard]] bool overlaps() const override { return true; }
+  [[nodiscard]] std::uint64_t capacity() const override;
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
   void after_fork(bool /*in_child*/) override {}  // a child cannot use the device
 
