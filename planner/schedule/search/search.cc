@@ -8,6 +8,7 @@
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
 #include "planner/schedule/search/overlap.h"
+#include "planner/schedule/search/rounds.h"
 #include "planner/schedule/search/segments.h"
 #include "planner/schedule/sweeps/repair.h"
 #include "planner/schedule/sweeps/sweep.h"
@@ -15,19 +16,6 @@
 namespace stowage::planner::schedule {
 namespace {
 
-// From careful to bold; then the same with noise. No one of them is best for every job.
-constexpr std::array<Weights, 12> kWeights{{{1, 1, 1},
-                                            {1, 2, 1},
-                                            {1, 1, 0.5},
-                                            {0.5, 2, 1},
-                                            {1, 0.5, 1},
-                                            {0.5, 1, 1},
-                                            {1, 1, 0},
-                                            {1, 2, 0},
-                                            {0.5, 0.5, 2},
-                                            {0, 0, 1},
-                                            {0, 1, 0},
-                                            {0.25, 1, 0.25}}};
 constexpr std::uint64_t kReplayNs = 2000;    // what running any op again costs besides its own time
 constexpr std::uint64_t kHiddenCopies = 50;  // 1/this of what they take counts: they need memory's bandwidth
 constexpr std::uint64_t kMovingWork = 5;     // iterations that moving its copies costs
@@ -59,55 +47,6 @@ bool is_near_bound(const Found& found, std::uint64_t bound_ns) {
 // Segments and copies whatever they take would hardly find better ones.
 bool is_good(const Found& found, std::uint64_t bound_ns) { return found.outcome.added_ns() <= 2 * bound_ns; }
 
-// Copies beside ops may cost as much as they take, or nothing. Without any, what cannot be recomputed stays,
-// and much may fit that way: a restore comes in parts before it sends away what is dear.
-struct PartOfCopies {
-  double part;
-  bool always;
-};
-constexpr std::array<PartOfCopies, 7> kPartsOfCopies{
-    {{1, true}, {kNoCopies, true}, {0.1, false}, {0.3, true}, {0.02, false}, {0.1, true}, {0.3, false}}};
-constexpr double kNearlyNothing = 0.02;
-
-// Which of them the rounds go on with: those that found something not far from the best.
-class CopyPrices {
- public:
-  [[nodiscard]] std::size_t at(int round) const {
-    constexpr int kKinds = static_cast<int>(kWeights.size());
-    const auto turn = static_cast<std::size_t>(round + round / kKinds);
-    if (round < kKinds) return turn % least_ns_.size();
-    std::vector<std::size_t> good;
-    const std::uint64_t best = *std::ranges::min_element(least_ns_);
-    for (std::size_t at = 0; at < least_ns_.size(); ++at) {
-      if (least_ns_[at] / kFar <= best) good.push_back(at);
-    }
-    return good[turn % good.size()];
-  }
-  void note(std::size_t at, const Found& found) {
-    least_ns_[at] = std::min(least_ns_[at], found.outcome.added_ns());
-  }
-
- private:
-  static constexpr std::uint64_t kFar = 2;
-  std::array<std::uint64_t, kPartsOfCopies.size()> least_ns_ = filled();
-  static constexpr std::array<std::uint64_t, kPartsOfCopies.size()> filled() {
-    std::array<std::uint64_t, kPartsOfCopies.size()> all{};
-    all.fill(~std::uint64_t{0});
-    return all;
-  }
-};
-
-Weights weights_at(int round, std::uint64_t seed, const PartOfCopies& price) {
-  constexpr int kKinds = static_cast<int>(kWeights.size());
-  Weights weights = kWeights[static_cast<std::size_t>(round % kKinds)];
-  weights.copies = price.part;
-  weights.always = price.always;
-  if (round < kKinds) return weights;
-  weights.noise = 0.25 * (1 + round / kKinds % 4);
-  weights.seed = mix(seed + static_cast<std::uint64_t>(round));
-  return weights;
-}
-
 std::optional<Found> played(const OpGraph& graph, std::uint64_t budget, Sweep swept, std::uint64_t& work) {
   work += 2 * size_of(graph) + swept.work;
   if (swept.missing) return std::nullopt;
@@ -131,14 +70,13 @@ std::optional<Found> try_weights(const OpGraph& graph, std::uint64_t budget, std
 // Whatever copies cost: what is copied comes back without any other buffer.
 std::optional<Found> try_copies(const OpGraph& graph, std::uint64_t budget, std::uint64_t smallest,
                                 std::uint64_t& work) {
-  Weights weights = kWeights.front();
-  weights.copies = kNearlyNothing;
-  return try_weights(graph, budget, smallest, weights, work);
+  constexpr double kNearlyNothing = 0.02;
+  return try_weights(graph, budget, smallest, weights_with_copies_at(kNearlyNothing), work);
 }
 
 std::optional<Found> try_repairs(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                                  std::uint64_t& work) {
-  for (const Weights& weights : kWeights) {
+  for (const Weights& weights : kPlainWeights) {
     if (work >= limits.work_limit || limits.stop.stop_requested()) break;
     Sweep swept = sweep_with_repairs(graph, budget, limits.smallest, weights, limits.work_limit - work);
     auto found = played(graph, budget, std::move(swept), work);
@@ -152,10 +90,9 @@ std::optional<Found> try_segments(const OpGraph& graph, std::uint64_t budget, st
   const Segments segments(graph, smallest);
   std::optional<Found> best;
   const auto try_with = [&](const std::vector<Step>& first) {
-    Weights weights = kWeights.front();
-    weights.copies = kNoCopies;
-    take_cheaper(best, try_weights(graph, budget, smallest, weights, work, first));
-    if (!best) best = try_weights(graph, budget, smallest, kWeights.front(), work, first);
+    const Weights without = weights_with_copies_at(kNoCopies);
+    take_cheaper(best, try_weights(graph, budget, smallest, without, work, first));
+    if (!best) best = try_weights(graph, budget, smallest, kPlainWeights.front(), work, first);
   };
   for (const std::uint64_t parts : kSegments) try_with(segments.evictions(budget / parts));
   try_with(segments.evictions_of_chain());
@@ -208,7 +145,7 @@ void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits
 std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                             std::uint64_t& work) {
   std::optional<Found> best;
-  CopyPrices prices;
+  Rounds rounds(limits.seed, graph.copies_overlap);
   std::uint64_t bound_ns = 0;
   bool tried_others = false;
   bool begins_with_best = false;
@@ -219,13 +156,12 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
     if (best && is_late && !std::exchange(begins_with_best, true)) trim(graph, budget, limits, work, *best);
     const std::vector<Step> first =
         begins_with_best ? first_of(*best, round, limits.seed) : std::vector<Step>();
-    const std::size_t price = graph.copies_overlap ? prices.at(round) : 0;
-    const Weights weights = weights_at(round, limits.seed, kPartsOfCopies[price]);
+    const Weights weights = rounds.weights_of(round);
     std::optional<Found> found = try_weights(graph, budget, limits.smallest, weights, work, first);
-    if (found) prices.note(price, *found);
+    if (found) rounds.note(round, found->outcome.added_ns());
     take_cheaper(best, std::move(found));
     if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
-    if (round + 1 != static_cast<int>(kWeights.size())) continue;
+    if (round + 1 != static_cast<int>(kPlainWeights.size())) continue;
     if (best && limits.gaps != nullptr)
       bound_ns = least_added_ns(*limits.gaps, budget, best->outcome.added_ns());
     if (!best || !is_good(*best, bound_ns)) take_cheaper(best, try_others(graph, budget, limits, work));
@@ -246,8 +182,8 @@ std::uint64_t least_budget(const OpGraph& graph, std::uint64_t low, std::uint64_
     std::uint64_t work = 0;
     const auto may_try = [&] { return work < limits.work_limit / kHalvings; };
     bool fits = try_copies(graph, middle, limits.smallest, work).has_value();
-    for (std::size_t kind = 0; kind < kWeights.size() && !fits && may_try(); ++kind)
-      fits = try_weights(graph, middle, limits.smallest, kWeights[kind], work).has_value();
+    for (std::size_t kind = 0; kind < kPlainWeights.size() && !fits && may_try(); ++kind)
+      fits = try_weights(graph, middle, limits.smallest, kPlainWeights[kind], work).has_value();
     fits = fits || (may_try() && try_segments(graph, middle, limits.smallest, work).has_value());
     (fits ? high : low) = middle;
   }
