@@ -24,6 +24,7 @@ constexpr std::uint64_t kMostAstray = 12;
 // more.
 constexpr std::array<std::uint64_t, 5> kTighterShares{128, 64, 32, 32, 32};
 constexpr std::uint64_t kMostTries = kTighterShares.size();
+constexpr std::uint64_t kManyRooms = 5;    // in an iteration: the least of them would not do
 constexpr std::uint64_t kMostFits = 3;     // the same, since the arena does not fit
 constexpr std::uint64_t kCalmMarks = 8;    // then a schedule is proven
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
@@ -207,7 +208,8 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   if (calm_ >= kCalmMarks) proven_ = true;
   keep_schedule(tries_ >= kMostTries);
   if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
-  const std::uint64_t share = kTighterShares.at(tries_++);
+  if (tries_ == 0) first_share_ = counts.rooms - at_mark_.rooms >= kManyRooms ? 1 : 0;
+  const std::uint64_t share = kTighterShares.at(std::min(first_share_ + tries_++, kTighterShares.size() - 1));
   ask(saturating_sub(budget_, Bytes(limit.value() / share)));
 }
 

@@ -139,10 +139,11 @@ class ScheduleController {
   bool has_arena_ = false;  ///< under the present schedule
   StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};
   std::uint64_t evicting_marks_ = 0;
-  std::uint64_t logs_ = 0;    ///< requested
-  std::uint64_t to_log_ = 0;  ///< iterations until the one that was requested is there
-  std::uint64_t tries_ = 0;   ///< schedules made again from this log
-  std::uint64_t astray_ = 0;  ///< iterations in a row that differed
+  std::uint64_t logs_ = 0;       ///< requested
+  std::uint64_t to_log_ = 0;     ///< iterations until the one that was requested is there
+  std::uint64_t tries_ = 0;      ///< schedules made again from this log
+  std::size_t first_share_ = 0;  ///< of the limit, that the first of them gave up: an index
+  std::uint64_t astray_ = 0;     ///< iterations in a row that differed
   MarkPeriod period_;
   std::uint64_t followed_ = 0;        ///< iterations of the present schedule
   std::uint64_t rooms_resynced_ = 0;  ///< of these, that went on behind other ops and needed room

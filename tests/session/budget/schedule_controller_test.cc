@@ -103,6 +103,17 @@ TEST_F(ScheduleControllerTest, WhereRescueStillMakesRoomTheScheduleIsMadeForLess
   EXPECT_TRUE(torch_.follows);
 }
 
+TEST_F(ScheduleControllerTest, WhereMuchRoomIsMadeTheFirstStepIsLarger) {
+  until_followed();
+  followed();
+  torch_.counts.rooms += 4;  // and one more
+  followed(true);
+  ASSERT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budgets_[1], budgets_[0] - Bytes(kLimit.value() / 64));
+  followed();
+  EXPECT_EQ(budget_.facts().tightened, 1u);
+}
+
 TEST_F(ScheduleControllerTest, RoomForAFewOtherOpsMattersOnlyIfItIsNeededOften) {
   until_followed();
   followed();
