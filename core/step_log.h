@@ -37,8 +37,6 @@ enum class ValueRole : std::uint8_t {
 };
 
 struct StepLog {
-  static constexpr Bytes kNoLimit{std::uint64_t{1} << 62u};
-
   Trace trace;
   std::vector<Stay> stays;                  ///< by buffer
   std::vector<OpId> pinned_from;            ///< by buffer: from this op on it stays; kNoOp: it never has to
@@ -47,7 +45,7 @@ struct StepLog {
   std::vector<Bytes> replay_extra;  ///< by op: bytes that running it again takes besides its workspace
   /// By buffer: what a copy to its store takes, or one back; 0: it is never offloaded. Empty: none is.
   std::vector<std::uint64_t> copy_ns;
-  Bytes store_bytes = kNoLimit;         ///< of copies that a schedule may have in the store at a time
+  Bytes store_bytes = kMaxTotal;        ///< of copies that a schedule may have in the store at a time
   bool copies_overlap = false;          ///< copies run beside ops, one after the other
   std::vector<BufferId> made;           ///< the buffers that ops made, in order: a schedule's numbering
   std::vector<std::uint64_t> replayed;  ///< shape hashes of the ops that ran again meanwhile

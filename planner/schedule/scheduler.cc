@@ -28,7 +28,7 @@ Error too_small(const OpGraph& graph, const GapTable& gaps, std::uint64_t budget
   const std::uint64_t bound = least_peak(gaps);
   const std::uint64_t least =
       least_budget(graph, std::clamp(budget, std::min(bound, plain), plain), plain, limits);
-  const bool is_limited = graph.store_bytes < StepLog::kNoLimit.value();
+  const bool is_limited = graph.store_bytes < kMaxTotal.value();
   const std::string store = is_limited ? " and " + in_mebibytes(graph.store_bytes) + " in the store" : "";
   return Error{ErrorCode::kUnplannable, "no schedule keeps this iteration within " + in_mebibytes(budget) +
                                             store + ", and none can within less than " + in_mebibytes(bound) +

@@ -244,7 +244,7 @@ Result<StepLog> StepRecorder::finish() {
   }
   add_ops(log, numbers);
   log.copies_overlap = offloader_.copies_overlap();
-  log.store_bytes = std::min(StepLog::kNoLimit, Bytes(offloader_.capacity()));
+  log.store_bytes = Bytes(offloader_.capacity());
   log.trace.names = names_;
   log.trace.end = Tick(tick_ + kTick);
   if (Status status = log.validate(); !status) return status.error();

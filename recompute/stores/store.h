@@ -16,6 +16,7 @@
 #include <string>
 
 #include "core/result.h"
+#include "core/units.h"
 
 namespace stowage::recompute {
 
@@ -54,9 +55,8 @@ class Store {
   [[nodiscard]] virtual bool overlaps() const { return false; }
   /// What one copy takes, there or back, estimated; the same in each iteration.
   [[nodiscard]] virtual std::uint64_t copy_ns(std::uint64_t bytes) const = 0;
-  /// Bytes of copies for which it has room at a time, a little less than the most. Unlimited: kNoLimit.
-  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
-  [[nodiscard]] virtual std::uint64_t capacity() const { return kNoLimit; }
+  /// Bytes of copies for which it has room at a time, a little less than the most. Unlimited: kMaxTotal.
+  [[nodiscard]] virtual std::uint64_t capacity() const { return kMaxTotal.value(); }
   /// Bytes that it holds now.
   [[nodiscard]] virtual std::uint64_t held() const = 0;
   /// The process is about to be forked.

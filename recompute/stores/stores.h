@@ -34,7 +34,7 @@ class Stores {
   }
   /// The least of any.
   [[nodiscard]] std::uint64_t capacity() const {
-    std::uint64_t least = Store::kNoLimit;
+    std::uint64_t least = kMaxTotal.value();
     for (const auto& store : stores_)
       if (store != nullptr) least = std::min(least, store->capacity());
     return least;

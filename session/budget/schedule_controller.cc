@@ -24,8 +24,9 @@ constexpr std::uint64_t kMostAstray = 12;
 // more.
 constexpr std::array<std::uint64_t, 5> kTighterShares{128, 64, 32, 32, 32};
 constexpr std::uint64_t kMostTries = kTighterShares.size();
-constexpr std::uint64_t kManyRooms = 5;    // in an iteration: the least of them would not do
-constexpr std::uint64_t kMostFits = 3;     // the same, since the arena does not fit
+constexpr std::uint64_t kManyRooms = 5;  // in an iteration: then the first of these shares is left out
+constexpr std::uint64_t kMostFits =
+    3;  // schedules made from one log for fewer bytes, since the arena does not fit
 constexpr std::uint64_t kCalmMarks = 8;    // then a schedule is proven
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
 

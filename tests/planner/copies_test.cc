@@ -32,17 +32,20 @@ StepLog random_log_with_stores(std::uint64_t seed, std::uint32_t ops) {
   return log;
 }
 
+std::vector<Step> steps_of_all_kinds(const OpGraph& graph, std::uint64_t seed) {
+  return random_steps(graph, seed, [&](std::uint32_t b, SplitMix& lots) -> std::optional<ActionKind> {
+    if (graph.buffers[b].entry == kNone || lots.next() % 3 != 0) return std::nullopt;
+    return ActionKind(lots.next() % 6);
+  });
+}
+
 TEST(Copies, ModelAgreesWithTheValidatorUnderRandomActions) {
   std::uint64_t replays = 0, copies = 0, begun_away = 0, hidden = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     const StepLog log = random_log_with_stores(seed, 4 + seed % 14);
     const Result<OpGraph> graph = make_op_graph(log);
     ASSERT_TRUE(graph.ok()) << graph.error().message;
-    const auto steps =
-        random_steps(*graph, seed + 77, [&](std::uint32_t b, SplitMix& lots) -> std::optional<ActionKind> {
-          if (graph->buffers[b].entry == kNone || lots.next() % 3 != 0) return std::nullopt;
-          return ActionKind(lots.next() % 6);
-        });
+    const std::vector<Step> steps = steps_of_all_kinds(*graph, seed + 77);
     SCOPED_TRACE(seed);
     ASSERT_NO_FATAL_FAILURE(expect_agreement(log, *graph, steps));
     const Outcome outcome = play(*graph, steps);
@@ -64,11 +67,7 @@ TEST(Copies, ModelAgreesWithTheValidatorOnWhatTheStoreHolds) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     StepLog log = random_log_with_stores(seed, 4 + seed % 14);
     const OpGraph unlimited = *make_op_graph(log);
-    const auto steps =
-        random_steps(unlimited, seed + 78, [&](std::uint32_t b, SplitMix& lots) -> std::optional<ActionKind> {
-          if (unlimited.buffers[b].entry == kNone || lots.next() % 3 != 0) return std::nullopt;
-          return ActionKind(lots.next() % 6);
-        });
+    const std::vector<Step> steps = steps_of_all_kinds(unlimited, seed + 78);
     for (std::uint64_t granules = 1; granules < 100; granules += 1 + granules / 2) {
       log.store_bytes = Bytes(granules * kGranule.value());
       const bool fits = play(*make_op_graph(log), steps).refused == 0;

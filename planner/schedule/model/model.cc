@@ -36,7 +36,7 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
     if (!graph.buffers[buffer].from_before) continue;
     life_[buffer] = kAlive;
     // What no iteration writes was copied once, in an earlier one.
-    stored_[buffer] = copy_stays(buffer) || where_[buffer] == kStoredBytes ? 1 : 0;
+    stored_[buffer] = graph_.buffers[buffer].lasts_alike() || where_[buffer] == kStoredBytes ? 1 : 0;
     if (where_[buffer] == kStoredBytes) {
       take_store_room(buffer);
       continue;

@@ -146,11 +146,9 @@ class Model {
     return where_[buffer] == kBytesHere || arriving_[buffer] != 0;
   }
   void fetch(std::uint32_t buffer);
-  [[nodiscard]] bool copy_stays(std::uint32_t buffer) const {
-    return graph_.buffers[buffer].lasts() && !graph_.buffers[buffer].written;
-  }
   [[nodiscard]] bool has_store_room(std::uint32_t buffer) const {
-    return in_store_[buffer] != 0 || store_room_.fits(graph_.buffers[buffer].bytes, copy_stays(buffer));
+    const OpGraph::BufferNode& node = graph_.buffers[buffer];
+    return in_store_[buffer] != 0 || store_room_.fits(node.bytes, node.lasts_alike());
   }
   void take_store_room(std::uint32_t buffer);
   void drop_copy(std::uint32_t buffer);

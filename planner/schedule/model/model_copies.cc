@@ -29,11 +29,11 @@ bool Model::store(std::uint32_t buffer) {
 void Model::take_store_room(std::uint32_t buffer) {
   if (in_store_[buffer] != 0) return;
   in_store_[buffer] = 1;
-  store_room_.put(graph_.buffers[buffer].bytes, copy_stays(buffer));
+  store_room_.put(graph_.buffers[buffer].bytes, graph_.buffers[buffer].lasts_alike());
 }
 
 void Model::drop_copy(std::uint32_t buffer) {
-  if (in_store_[buffer] == 0 || copy_stays(buffer)) return;
+  if (in_store_[buffer] == 0 || graph_.buffers[buffer].lasts_alike()) return;
   in_store_[buffer] = 0;
   store_room_.give_back(graph_.buffers[buffer].bytes);
 }

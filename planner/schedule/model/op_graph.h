@@ -46,6 +46,8 @@ struct OpGraph {
     std::uint64_t copy_ns = 0;  ///< to its store, or back; 0: it is never offloaded
     /// It is there before the iteration and behind it.
     [[nodiscard]] bool lasts() const { return from_before && survives; }
+    /// A copy of it is good in every iteration.
+    [[nodiscard]] bool lasts_alike() const { return lasts() && !written; }
   };
   enum class EventKind : std::uint8_t { kDeath, kBirth, kBegin, kEnd };
   struct Event {

@@ -11,7 +11,6 @@
 #include <limits>
 #include <optional>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "core/step_log.h"

@@ -35,8 +35,8 @@ TEST(CpuPort, AKeptBlockMayBeReleasedAtOnceByAnotherThread) {
   EXPECT_EQ(port.upstream_use().reserved, Bytes(0));
 }
 
-// The same request lies in the heap's free space in one run and in pages of its own in another: a schedule
-// that the one kept must fit the other's log.
+// The same request lies in the heap's free space in one run and in pages of its own in another; the schedule
+// that one run keeps must fit the log of the next.
 TEST(CpuPort, ALargeBlockCountsTheSameWhereverItLies) {
   CpuPort::return_memory_at_once();
   CpuPort port("job", &std::free);
