@@ -33,4 +33,10 @@ at::Generator RandomState::make_generator() const {
   return made;
 }
 
+bool may_be_generator_state(const c10::StorageImpl& storage) {
+  static const std::size_t bytes = at::detail::getDefaultCPUGenerator().get_state().nbytes();
+  return storage.device_type() == c10::kCPU && !storage.sym_nbytes().is_symbolic() &&
+         storage.nbytes() == bytes;
+}
+
 }  // namespace stowage::recompute

@@ -7,6 +7,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
+#include <c10/core/StorageImpl.h>
 
 #include <cstdint>
 #include <memory>
@@ -33,5 +34,10 @@ class RandomState {
   std::uint64_t seed_ = 0;        ///< on an accelerator
   std::uint64_t offset_ = 0;      ///< on an accelerator
 };
+
+/// True for memory that may be a saved state of a CPU generator (torch.get_rng_state()):
+/// Generator.set_state() reads it past the dispatcher, and PyTorch lets nobody put a guard before that. The
+/// first call allocates.
+bool may_be_generator_state(const c10::StorageImpl& storage);
 
 }  // namespace stowage::recompute

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/support/check.h"
+#include "recompute/recipe/random_state.h"
 #include "recompute/storage/mapped_file.h"
 #include "recompute/threads/thread_state.h"
 
@@ -102,6 +103,7 @@ StorageRecord& StorageBook::add(const c10::Storage& storage, Ref<Value> value) {
   record->place = records_.size();
   record->bytes = storage.nbytes();
   record->data = address->data();
+  record->pinned = may_be_generator_state(*address);
   by_address_.insert(key_of(address), record.get());
   records_.push_back(std::move(record));
   return *records_.back();

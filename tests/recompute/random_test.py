@@ -36,6 +36,15 @@ def draws(name: str) -> int:
     return probe.library.probe_draws(f"aten::{base}".encode(), overload.encode())
 
 
+def test_a_saved_state_of_the_generator_stays():
+    """Generator.set_state() reads it past the dispatcher, and its type takes no guard."""
+    state = torch.get_rng_state()
+    saved, other = state.clone(), state.repeat(2)
+    assert not evict(saved) and not probe.offload(saved)
+    assert evict(other), "of another size"
+    torch.set_rng_state(saved)
+
+
 def test_every_op_that_draws_is_decided():
     """An op that a newer torch adds needs a line in recompute/ops/random_ops.cc; until then it does not run again."""
     names = tagged()
