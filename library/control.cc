@@ -245,7 +245,7 @@ int stowage_end_write(void* storage) {
 int stowage_count(void* storage) {
   return guarded([&]() -> Status {
     count_cpu(*static_cast<c10::StorageImpl*>(storage));
-    Runtime::know(static_cast<c10::StorageImpl*>(storage));
+    live_torch().know(static_cast<c10::StorageImpl*>(storage));
     return {};
   });
 }

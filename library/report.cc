@@ -118,16 +118,24 @@ std::string offload_row(const Json& budget) {
                     budget.value("copy_ms", 0.0), bytes_of(budget, "offloaded_now_bytes").c_str()));
 }
 
+std::string setting_of(const Json& budget) {
+  const std::string setting = budget.value("setting", std::string());
+  if (budget.value("joins", 0ull) == 0) return setting;
+  return setting + ", since iteration " + std::to_string(budget.value("joined_at_iteration", 0ull) + 1);
+}
+
 std::string budget_rows(const Json& device) {
   const Json budget = device.value("budget", Json::object());
   if (budget.empty()) return {};
+  if (budget.value("joins", 0ull) > 0 && !budget.value("watching", false) &&
+      budget.value("evictions", 0ull) == 0)
+    return row("budget", "auto: the job nearly fills the device, and fits");
   std::string limit = bytes_of(budget, "limit_bytes");
   if (budget.value("limit_bytes", 0ull) == 0) limit = "not known yet";
   if (budget.value("excess_bytes", 0ull) != 0) limit = bytes_of(budget, "excess_bytes") + " above it yet";
   const double ops = budget.value("ops_ms", 0.0);
   const double again = budget.value("recompute_ms", 0.0);
-  return row("budget", format("%s (%s), held at most %s%s", limit.c_str(),
-                              budget.value("setting", std::string()).c_str(),
+  return row("budget", format("%s (%s), held at most %s%s", limit.c_str(), setting_of(budget).c_str(),
                               bytes_of(budget, "peak_held_bytes").c_str(),
                               budget.value("refusals", 0ull) > 0 ? ", not enough" : "")) +
          row("evicted",

@@ -3,6 +3,7 @@
 
 #include "recompute/machine/machine.h"
 #include "recompute/recompute.h"
+#include "recompute/storage/own_stream.h"
 #include "recompute/storage/raw_writes.h"
 
 namespace stowage::recompute {
@@ -46,8 +47,10 @@ void Runtime::expose(c10::StorageImpl* storage) {
   });
 }
 
-void Runtime::know(c10::StorageImpl* storage) {
-  with_resident(storage, [](Machine&, StorageRecord&) {});
+void Runtime::know(c10::StorageImpl* storage, bool on_this_stream) {
+  with_resident(storage, [&](Machine&, StorageRecord& record) {
+    if (on_this_stream) note_stream(record);
+  });
 }
 
 void Runtime::pin(c10::StorageImpl* storage) {

@@ -54,6 +54,9 @@ class Runtime {
   /// ops are not watched. False, the default: another thread's first op is noticed, for which everything is
   /// restored; watching costs each op about a microsecond.
   static void expect_joins(bool all_join);
+  /// The runtime was installed in the midst of an iteration, where code that runs may yet restore a thread's
+  /// dispatch keys from before: until the iteration's end ops of every thread are watched.
+  static void watch_until_iteration_ends();
 
   /// An allocation of `bytes` on a device (c10::DeviceType as a number: 0 CPU, 1 CUDA; which of them, or -1
   /// for all of that type) would exceed the budget: evicts there, cheapest first, until at least `bytes` are
@@ -88,8 +91,9 @@ class Runtime {
   /// `storage` is read or written outside of ops from now on (a pointer was handed out): it comes back,
   /// stays, and what is computed from it from now on is not evicted.
   static void expose(c10::StorageImpl* storage);
-  /// `storage` is there: it may be offloaded, though no op has used it yet.
-  static void know(c10::StorageImpl* storage);
+  /// `storage` is there: it may be offloaded, though no op has used it yet; on a device with streams only if
+  /// it is known to be `on_this_stream`, the current one, whose earlier work has ended.
+  static void know(c10::StorageImpl* storage, bool on_this_stream = false);
   /// `storage` comes back and stays until it dies. Cheaper than expose(): only for reads.
   static void pin(c10::StorageImpl* storage);
   /// As expose(), until take_back() was called as often: something that gives access to the memory is alive.

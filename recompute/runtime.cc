@@ -111,6 +111,7 @@ void Runtime::uninstall() {
   all.book.clear();
   training_threads().clear();
   all.on.store(false);
+  all.watched_for_now = false;
   take_part(false);
   watch_threads(false);
 }
@@ -137,6 +138,7 @@ void Runtime::end_iteration() {
   Machine& all = machine();
   if (!all.on.load()) return;
   const Lock lock(all.mutex);
+  if (std::exchange(all.watched_for_now, false)) watch_threads(!all.joins_expected);
   const std::uint64_t ops = all.uses.begin_iteration(all.op_number, all.book.last_serial());
   const std::uint64_t ended = training_threads().end_iteration(std::this_thread::get_id(), all.op_number);
   all.residency.bury_all_dead();
@@ -196,7 +198,15 @@ void Runtime::expect_joins(bool all_join) {
   Machine& all = machine();
   const Lock lock(all.mutex);
   all.joins_expected = all_join;
-  if (all.on.load()) watch_threads(!all_join);
+  if (all.on.load()) watch_threads(!all_join || all.watched_for_now);
+}
+
+void Runtime::watch_until_iteration_ends() {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  if (!all.on.load()) return;
+  all.watched_for_now = true;
+  watch_threads(true);
 }
 
 void Runtime::enter_opaque() noexcept { ++this_thread().opaque; }

@@ -13,6 +13,7 @@ namespace stowage::session {
 void Session::on_mark(MarkSource source) {
   state_->conduct([this, source] {
     state_->end_early_step();
+    if (source != MarkSource::kPeriod && state_->budget.is_near_end()) state_->join_budget();
     state_->mark(source);
   });
 }
@@ -36,8 +37,7 @@ void Session::State::mark(MarkSource source) {
     hot.watch_period.store(false, std::memory_order_relaxed);
     if (opening.is_on()) leave_opening("iterations are marked in a better way");
     now = state.load(std::memory_order_relaxed);
-    if (now == SessionState::kPlanning || now == SessionState::kPlanned || now == SessionState::kOnline)
-      return act_on(leave_plan());
+    if (is_past_recording()) return act_on(leave_plan());
     if (now == SessionState::kRecording && recording.marks() > 0)
       recording.forget();  // marks of different sources must not mix
   }
@@ -53,7 +53,7 @@ void Session::State::mark(MarkSource source) {
     case SessionState::kPlanned:
       if (opening.is_on()) return opening_mark(source);
       act_on(planned.on_mark(source, planning.window_marks()));
-      if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) next_run.on_iteration();
+      if (is_planned() && !budget.on()) next_run.on_iteration();
       return;
     case SessionState::kOnline:
       return act_on(online.on_mark(source));
@@ -108,7 +108,7 @@ void Session::State::planning_mark() {
   if (!*made) return;
   guard.trust_plan(false);
   adopt(std::move(**made));
-  if (state.load(std::memory_order_relaxed) == SessionState::kPlanned) plans.keep();
+  if (is_planned()) plans.keep();
 }
 
 void Session::State::adopt(JointPlan made, bool records_on) {
@@ -236,8 +236,7 @@ void Session::State::record_again(const std::string& why) {
     if (budget.on() && arena.exists()) arena.give_up_free_parts();
     const std::uint64_t times = facts.count_replan();
     if (times > settings.max_replans) {
-      const bool varies =
-          state.load(std::memory_order_relaxed) == SessionState::kPlanned && online.may_begin();
+      const bool varies = is_planned() && online.may_begin();
       return transition(varies ? SessionState::kOnline : SessionState::kOff,
                         "the job left its plan for the " + ordinal(times) + " time");
     }

@@ -115,6 +115,9 @@ class Session {
   /// The sentence for an out-of-memory error where make_room() could not help.
   /// `workspaces`: bytes of upstream's blocks that cuBLAS holds, as far as the caller knows.
   [[nodiscard]] std::string explain_shortage(Bytes bytes, Bytes workspaces = Bytes(0)) const;
+  /// The same, where "auto" has not taken effect yet: it does now, if the job goes on after the error. Empty
+  /// if it would make no difference.
+  [[nodiscard]] std::string explain_unseen_shortage();
   /// The most that one request can get under the budget, once all is evicted that may be; nothing if there is
   /// no limit. Walks over all tensors: for callers that ask rarely.
   [[nodiscard]] std::optional<Bytes> most_room() const;
@@ -122,6 +125,9 @@ class Session {
   [[nodiscard]] bool has_budget() const;
   /// Python's guards are available: a budget that waited for them takes effect.
   void guards_placed();
+  /// The job has nearly filled the device, and the calling thread is between ops: a budget of "auto" takes
+  /// effect.
+  void join_budget();
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
   /// stop(), then waits until the planner's thread no longer uses the session. Call at process exit.

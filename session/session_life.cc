@@ -49,7 +49,7 @@ void Session::State::finish_next_run() noexcept try {
   if (hot.forked.load(std::memory_order_relaxed)) return;
   conductor.lock();
   const bool planned_now = state.load() == SessionState::kPlanned;
-  if (planned_now && !opening.is_on()) next_run.finish();
+  if (planned_now && !opening.is_on() && !budget.on()) next_run.finish();
   conductor.unlock();
 } catch (const std::exception& error) {
   conductor.unlock();

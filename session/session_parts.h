@@ -29,22 +29,24 @@
 namespace stowage::session {
 
 struct SessionParts {
-  SessionParts(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch, const Settings& chosen,
+  SessionParts(SessionHot& hot_path, DevicePort& device_port, TorchPort& torch_port, const Settings& chosen,
                std::unique_ptr<PlanSource> source)
       : port(device_port),
+        torch(torch_port),
         settings(chosen),
         info(device_port.describe()),
         hot(hot_path),
         sharing(settings, torch),
         kept_schedules(settings, info),
-        budget(chosen.budget, device_port.ledger(), torch, info.device, info.device_memory,
-               std::chrono::milliseconds(chosen.plan_wait_ms), &device_port, sharing.schedule_maker(),
-               &kept_schedules),
+        budget(chosen.budget_of(info.device.kind), device_port.ledger(), torch, info.device,
+               info.device_memory, std::chrono::milliseconds(chosen.plan_wait_ms), &device_port,
+               sharing.schedule_maker(), &kept_schedules),
         recording(hot.recorder, port, torch, info, settings),
         plans(settings, info, std::move(source), &sharing) {}
 
   // ---- fixed
   DevicePort& port;
+  TorchPort& torch;
   const Settings settings;
   const TraceInfo info;
 

@@ -130,6 +130,8 @@ Json budget_json(const BudgetFacts& facts) {
           {"held_bytes", facts.held.value()},
           {"peak_held_bytes", facts.peak_held.value()},
           {"watching", facts.watching},
+          {"joins", facts.joins},
+          {"joined_at_iteration", facts.joined_at},
           {"shortages", facts.shortages},
           {"refusals", facts.refusals},
           {"evictions", facts.counts.evictions},

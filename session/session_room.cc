@@ -1,6 +1,7 @@
 // What a session gives up for a request when memory is short.
 #include <string>
 
+#include "session/registry.h"
 #include "session/session_state.h"
 
 namespace stowage::session {
@@ -27,6 +28,27 @@ void Session::guards_placed() {
     return;  // the next mark begins it
   state.budget.begin(/*last_call=*/true);
   state.conductor.unlock();
+}
+
+// The session may be gone by then.
+void Session::State::watch_device(Bytes bytes) {
+  if (!budget.nears_end(bytes)) return;
+  torch.call_between_ops([this] {
+    for (Session* const session : all_sessions()) {
+      if (session->state_.get() == this) session->join_budget();
+    }
+  });
+}
+
+void Session::join_budget() {
+  state_->conduct([this] { state_->join_budget(); });
+}
+
+// A plan is for iterations in which nothing is evicted.
+void Session::State::join_budget() {
+  if (state.load(std::memory_order_relaxed) == SessionState::kOff || !budget.join()) return;
+  if (opening.is_on()) return leave_opening_inside();
+  if (is_past_recording()) transition(SessionState::kRecording, "the device is nearly full");
 }
 
 // At a mark the runtime restores what is evicted: then this thread conducts.
@@ -86,6 +108,14 @@ std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {
                                .idle_arena = idle_in_arena(*this),
                                .cached = state.port.upstream_use().cached(),
                                .workspaces = workspaces});
+}
+
+std::string Session::explain_unseen_shortage() {
+  State& state = *state_;
+  if (state.hot.forked.load(std::memory_order_relaxed) || !state.budget.is_armed()) return {};
+  state.watch_device(state.info.device_memory);
+  return "the device got full before the job's ops were seen, so nothing could be evicted; with "
+         "STOWAGE_BUDGET=95%device they are seen from the first allocation on";
 }
 
 // ---- without one

@@ -24,6 +24,14 @@ struct Session::State : SessionParts {
   bool warned = false;
   bool left_opening = false;  ///< the arena may hold what the job made before it was recorded
 
+  [[nodiscard]] bool is_planned() const {
+    return state.load(std::memory_order_relaxed) == SessionState::kPlanned;
+  }
+  /// The arena serves, or a plan for it is being made.
+  [[nodiscard]] bool is_past_recording() const {
+    const SessionState now = state.load(std::memory_order_relaxed);
+    return now == SessionState::kPlanning || now == SessionState::kPlanned || now == SessionState::kOnline;
+  }
   /// Runs `work` as the conductor; a failure turns the session off. Does nothing while another thread
   /// conducts, nor during a graph capture: nothing can be switched there, and a capture is no iteration of
   /// the job's.
@@ -45,6 +53,10 @@ struct Session::State : SessionParts {
   [[nodiscard]] std::chrono::milliseconds patience() const;
   /// BudgetController::await_others(), except where other threads may wait for this one.
   bool await_others(Bytes bytes, bool refused);
+  /// Upstream gave out `bytes`: if the device is nearly full, "auto" takes effect at the next time between
+  /// ops.
+  void watch_device(Bytes bytes);
+  void join_budget();
   void start_recording();
   void begin_at_first_allocation();
   void begin_planned();

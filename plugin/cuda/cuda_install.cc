@@ -73,10 +73,11 @@ Status contained(Action action) {
   }
 }
 
-// Under a budget.
+// Under a budget, which may come later.
 void offload_as(const session::Settings& settings) {
   const Bytes limit = settings.host_memory.bytes().value_or(free_host_share());
-  const bool wanted = settings.budget.is_set() && limit.value() >= PinnedMemory::kBlock;
+  const session::Budget budget = settings.budget_of(DeviceKind::kCuda);
+  const bool wanted = (budget.is_set() || budget.is_auto()) && limit.value() >= PinnedMemory::kBlock;
   recompute::Runtime::use_store(1, wanted ? std::make_unique<PinnedStore>(limit) : nullptr);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugin/torch/process_group.h"
+#include "plugin/torch/python_calls.h"
 #include "plugin/torch/step_timer.h"
 #include "recompute/demand.h"
 #include "recompute/planned.h"
@@ -117,6 +118,19 @@ void LiveTorch::finish_ops(tracer::Recorder& recorder, const Device& device) {
 }
 
 // ---- the runtime that evicts and recomputes
+
+Status LiveTorch::join_rescue(bool on_this_stream) {
+  if (Status begun = users_.begin(); !begun) return begun;
+  Runtime::watch_until_iteration_ends();
+  on_this_stream_.store(on_this_stream);
+  users_.tell_present();
+  on_this_stream_.store(false);
+  return {};
+}
+
+void LiveTorch::know(c10::StorageImpl* storage) { Runtime::know(storage, on_this_stream_.load()); }
+
+bool LiveTorch::call_between_ops(std::function<void()> work) { return call_in_python(std::move(work)); }
 
 void LiveTorch::end_iteration() {
   ended_iterations_.fetch_add(1);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,10 @@
 #include "session/ports/torch_port.h"
 #include "tracer/clocks/op_clock.h"
 
+namespace c10 {
+struct StorageImpl;
+}
+
 namespace stowage::plugin {
 
 class LiveTorch final : public session::TorchPort {
@@ -26,6 +31,8 @@ class LiveTorch final : public session::TorchPort {
   /// (Session::guards_placed).
   void set_guard_placer(session::GuardPlacer placer) { users_.set_guard_placer(placer); }
 
+  /// `storage` was there before the runtime: it may be offloaded, too.
+  void know(c10::StorageImpl* storage);
   /// STOWAGE_VERIFY and STOWAGE_EVICT.
   [[nodiscard]] Debugging& debugging() { return debugging_; }
   /// The process is at its end: torch may be gone in parts, so clocks are not destroyed from now on.
@@ -42,6 +49,8 @@ class LiveTorch final : public session::TorchPort {
 
   [[nodiscard]] bool guards_are_known() const override { return users_.guards_are_known(); }
   Status begin_rescue() override { return users_.begin(); }
+  Status join_rescue(bool on_this_stream) override;
+  bool call_between_ops(std::function<void()> work) override;
   void end_rescue() override { users_.end(); }
 
   void end_iteration() override;
@@ -73,6 +82,7 @@ class LiveTorch final : public session::TorchPort {
   Debugging debugging_{users_};
   std::atomic<std::uint64_t> ended_iterations_{0};  ///< that sessions reported to the runtime
   std::atomic<bool> at_end_{false};
+  std::atomic<bool> on_this_stream_{false};  ///< what know() is told of, while a budget joins
   std::mutex mutex_;
   struct Observed {
     std::shared_ptr<tracer::OpClock> clock;  ///< null: the host's time

@@ -51,6 +51,9 @@ class _Placing:
                 if place == 2:
                     self._guards.tell_loans()
                     return 0
+                if place == 3:
+                    count_present_tensors(self._library, "cuda")
+                    return 0
                 self._wanted += 1 if place else -1
                 if self._wanted > 0 and self._guards is None:
                     self._guards = self._make()
@@ -74,21 +77,48 @@ def offer_guards(library: ctypes.CDLL):
 
 
 def _present() -> Iterator["torch.Tensor"]:
-    """Every tensor that Python knows of, and gradients. What only a graph holds is not found."""
+    """Every tensor that Python knows of, gradients, and what graphs have saved for their backward passes."""
     import torch
     plain = (torch.Tensor, torch.nn.Parameter)  # others may answer to anything as they like
+    graphs = []
     for one in gc.get_objects():
         if type(one) in plain:
             yield one
-            if one.is_leaf and type(one.grad) in plain:
+            if not one.is_leaf:
+                graphs.append(one.grad_fn)
+            elif type(one.grad) in plain:
                 yield one.grad
+    yield from (one for one in _saved_by(graphs) if type(one) in plain)
 
 
-def count_present_tensors(library: ctypes.CDLL) -> None:
-    """Counts the memory of CPU tensors that are there already, for a budget that begins now."""
+def _saved_by(nodes: list) -> Iterator[object]:
+    """What these nodes of autograd and those behind them have saved. What hooks of the job's have packed (as
+    torch.utils.checkpoint does) is left packed: to unpack it runs their code."""
+    seen, names = set(), {}
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        nodes.extend(next_one for next_one, _ in node.next_functions)
+        kind = type(node)
+        if kind not in names:
+            names[kind] = [name for name in dir(kind) if name.startswith("_raw_saved_")]
+        for name in names[kind]:
+            try:
+                saved = getattr(node, name)
+                for one in saved if isinstance(saved, tuple) else (saved,):
+                    yield one.data
+            except (AttributeError, RuntimeError):  # freed by then, or overwritten since
+                continue
+
+
+def count_present_tensors(library: ctypes.CDLL, kind: str) -> None:
+    """Tells the library of the tensors on devices of this kind that are there already, for a budget that begins now: on the
+    CPU they count from now on, and everywhere they may be offloaded."""
     library.stowage_count.argtypes = [ctypes.c_void_p]
     for tensor in _present():
-        if tensor.device.type == "cpu":
+        if tensor.device.type == kind:
             try:
                 storage = tensor.untyped_storage()
             except (NotImplementedError, RuntimeError):  # it has none

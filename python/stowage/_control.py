@@ -42,7 +42,7 @@ def enable(**settings: Any) -> None:
     _profiler.make_room(_library.load())
     _checked(_library.load().stowage_enable(_lines(settings)))
     if any("budget" in device for device in report().get("devices", ())):
-        _budget.count_present_tensors(_library.load())
+        _budget.count_present_tensors(_library.load(), "cpu")
     _finish_at_exit()
 
 

@@ -204,7 +204,7 @@ def _parser() -> argparse.ArgumentParser:
         return command
 
     runner = add("run", run, "run a training script with Stowage and print the report at its end")
-    runner.add_argument("--budget", metavar="BYTES|N%|N%device|least",
+    runner.add_argument("--budget", metavar="BYTES|N%|N%device|least|none",
                         help="the most the job may hold: 12GiB, 50%% of its own peak, 80%%device, or least")
     runner.add_argument("--spill", metavar="FOLDER",
                         help="under a budget on the CPU: what cannot be recomputed cheaply goes to a file in this folder")

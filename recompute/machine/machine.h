@@ -43,6 +43,7 @@ struct Machine {
   ThrashGuard thrash_guard;
   int running_ops = 0;                   ///< of all threads: calls whose ops run
   bool joins_expected = false;           ///< no thread can run ops without having joined
+  bool watched_for_now = false;          ///< Runtime::watch_until_iteration_ends()
   std::atomic<bool> asks_source{false};  ///< recipes name the line of Python code that made them
   std::atomic<bool> on{false};
   /// By type of device: the most bytes that a part of an op on lists may need; 0: such ops run whole.

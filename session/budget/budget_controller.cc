@@ -22,7 +22,10 @@ BudgetController::BudgetController(const Budget& budget, Ledger* ledger, TorchPo
       torch_(torch),
       device_(device),
       device_memory_(device_memory),
+      port_(port),
+      watch_(device_memory),
       schedule_(torch, schedule_wait, port, std::move(maker), kept) {
+  if (budget_.is_auto()) arm();
   if (!budget_.is_set()) return;
   state_.change(State::kWaiting, budget_.text());
   if (ledger_ == nullptr) {
@@ -73,10 +76,14 @@ void BudgetController::shed() {
 }
 
 void BudgetController::end() noexcept try {
+  if (state_.load() == State::kArmed) return state_.change(State::kEnded, "the session ends");
   if (!on()) return;
   warn_of_no_limit();
   ledger_->lift_limit();
-  if (state_.load() == State::kWatching) rest();
+  if (state_.load() == State::kWatching) {
+    end_runtime();
+    state_.change(State::kResting, "the session ends");
+  }
   state_.change(State::kEnded, "the session ends");
 } catch (const std::exception& error) {
   warn(std::string("the budget ends, but not every evicted tensor could be restored: ") + error.what());
@@ -92,10 +99,15 @@ void BudgetController::warn_of_no_limit() const {
 
 void BudgetController::rest() {
   if (state_.load() != State::kWatching) return;
+  if (budget_.is_auto()) return stand_down();
+  end_runtime();
+  state_.change(State::kResting, "nothing is to be evicted");
+}
+
+void BudgetController::end_runtime() {
   const RuntimeCounters counts = torch_.counters();
   schedule_.stop();
   torch_.end_rescue();
-  state_.change(State::kResting, "nothing is to be evicted");
   const std::lock_guard lock(counts_mutex_);
   earlier_ = earlier_ + counts;
 }
@@ -131,7 +143,9 @@ bool BudgetController::end_iteration(MarkSource source) {
   if (state_.load() != State::kWatching) return false;
   if (between_ops_) schedule_.end_iteration(ledger_->limit(), marks_, !pending());
   const std::uint64_t evictions = unplanned_evictions();
-  return std::exchange(evictions_at_mark_, evictions) != evictions;
+  const bool evicted = std::exchange(evictions_at_mark_, evictions) != evictions;
+  if (budget_.is_auto()) stand_down_where_calm(evicted);
+  return evicted;
 }
 
 bool BudgetController::may_rest() const {
@@ -143,7 +157,7 @@ bool BudgetController::may_rest() const {
 bool BudgetController::make_room(Bytes bytes) noexcept {
   const Bytes missing = ledger_->missing(bytes);
   if (missing.value() == 0) return true;
-  shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_shortage();
   note_demand(bytes);
   return state_.load() == State::kWatching && torch_.make_room(missing, device_);
 }
@@ -163,7 +177,7 @@ bool BudgetController::await_others(Bytes bytes, bool refused) noexcept {
 
 bool BudgetController::make_contiguous_room(Bytes bytes, const FreeSpace& space) noexcept {
   if (state_.load() != State::kWatching || !torch_.make_contiguous_room(bytes, device_, space)) return false;
-  shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_shortage();
   return true;
 }
 
@@ -172,7 +186,7 @@ bool BudgetController::make_more_room(Bytes bytes) noexcept {
   constexpr std::uint64_t kSteps = 16;
   const Bytes missing = ledger_->missing(bytes);
   const Bytes step = std::min(bytes, std::max(upstream_page(), Bytes(bytes.value() / kSteps)));
-  shortages_.fetch_add(1, std::memory_order_relaxed);
+  note_shortage();
   note_demand(bytes);
   return state_.load() == State::kWatching &&
          torch_.make_room(missing.value() == 0 ? step : missing, device_);
@@ -197,13 +211,14 @@ std::string BudgetController::explain(Shortage shortage) {
   std::string why = torch_.explain(shortage, device_);
   if (why.empty()) return why;
   refusals_.fetch_add(1, std::memory_order_relaxed);
-  return "the budget of " + budget_.text() + " (" + std::to_string(ledger_->limit().value()) +
-         " bytes) is used up: " + why;
+  const std::string what =
+      budget_.is_auto() ? "what the job can get of the device" : "the budget of " + budget_.text();
+  return what + " (" + std::to_string(ledger_->limit().value()) + " bytes) is used up: " + why;
 }
 
 BudgetFacts BudgetController::facts() const {
   BudgetFacts facts;
-  if (state_.load() == State::kNone) return facts;
+  if (state_.load() == State::kNone || (budget_.is_auto() && joins_.load() == 0)) return facts;
   facts.setting = budget_.text();
   if (ledger_->met()) {
     facts.limit = ledger_->limit();
@@ -215,6 +230,8 @@ BudgetFacts BudgetController::facts() const {
   facts.peak_held = ledger_->peak_held();
   facts.shortages = shortages_.load();
   facts.refusals = refusals_.load();
+  facts.joins = joins_.load();
+  facts.joined_at = joined_at_.load();
   facts.watching = state_.load() == State::kWatching;
   facts.schedule = schedule_.facts();
   const std::lock_guard lock(counts_mutex_);

@@ -9,8 +9,12 @@
 // nothing is added to it, and the limit counts from when it is met. While a plan serves that fits, the
 // runtime rests: it is uninstalled, and only the limit stays.
 //
-// Thread safety: make_room(), the queries and the report from any thread; the rest from the session's
-// conductor.
+// "auto" is no budget until the job has nearly filled the device. Then the runtime joins in, in the midst of
+// an iteration, and the limit is what the job can get there; if whole iterations turn out to fit with nothing
+// evicted, it leaves again.
+//
+// Thread safety: make_room(), nears_end(), the queries and the report from any thread; the rest from the
+// session's conductor.
 #pragma once
 
 #include <atomic>
@@ -21,6 +25,7 @@
 #include <string>
 
 #include "core/trace.h"
+#include "session/budget/device_watch.h"
 #include "session/budget/schedule_controller.h"
 #include "session/ports/ledger.h"
 #include "session/ports/torch_port.h"
@@ -40,6 +45,8 @@ struct BudgetFacts {
   std::uint64_t shortages = 0;  ///< requests that first needed room
   std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
   bool watching = false;        ///< the runtime sees ops now
+  std::uint64_t joins = 0;      ///< times that "auto" took effect
+  std::uint64_t joined_at = 0;  ///< iterations before the last of them
   RuntimeCounters counts;
   ScheduleFacts schedule;
 };
@@ -56,6 +63,18 @@ class BudgetController {
   /// Starts to hold the budget once Python's guards are known. `last_call`: if they are still missing,
   /// refuses the budget with a warning.
   void begin(bool last_call);
+  /// Of "auto": upstream gave out `bytes`. True if the job has nearly filled the device, so that join()
+  /// should be called soon. Asks the driver now and then.
+  bool nears_end(Bytes bytes) noexcept;
+  /// "auto" has not taken effect, and may.
+  [[nodiscard]] bool is_armed() const {
+    return state_.load(std::memory_order_relaxed) == State::kArmed && torch_.guards_are_known();
+  }
+  /// nears_end() was true since the last join().
+  [[nodiscard]] bool is_near_end() const { return near_.load(std::memory_order_relaxed); }
+  /// Of "auto": takes effect, if the job still nearly fills the device. True if it did. Requires: the calling
+  /// thread is between ops.
+  bool join();
   /// Lifts the limit and restores evicted tensors. Failures are warnings.
   void end() noexcept;
   /// Uninstalls the runtime; the limit stays. Throws what recomputation throws.
@@ -115,6 +134,13 @@ class BudgetController {
 
  private:
   using State = BudgetState;
+  void arm();
+  void stand_down_where_calm(bool evicted);
+  void stand_down();
+  bool disarm(const std::string& why);
+  void note_shortage() noexcept;
+  [[nodiscard]] Bytes held_on_device() const;
+  void end_runtime();
   void refuse(const std::string& why);
   void take_limit(Bytes limit) noexcept;
   void set_limit(Bytes limit);
@@ -134,6 +160,7 @@ class BudgetController {
   TorchPort& torch_;
   const Device device_;
   const Bytes device_memory_;
+  DevicePort* const port_;
   StateMachine<State> state_{"budget", State::kNone, budget_arcs()};
   std::atomic<std::uint64_t> own_peak_{0};
   std::atomic<std::uint64_t> demand_{0};  ///< the most that the job would have held at a shortage
@@ -146,6 +173,12 @@ class BudgetController {
   bool between_ops_ = false;             ///< the last mark came between ops
   std::atomic<bool> believed_{false};    ///< the limit is of a peak from believe_peak()
   std::uint64_t marks_ = 0;
+  DeviceWatch watch_;
+  std::atomic<bool> near_{false};
+  bool counts_ = false;           ///< the ledger counts upstream, of "auto"
+  std::uint32_t calm_marks_ = 0;  ///< in a row with nothing evicted, since "auto" took effect
+  std::atomic<std::uint64_t> joins_{0};
+  std::atomic<std::uint64_t> joined_at_{0};
   ScheduleController schedule_;
   mutable std::mutex counts_mutex_;
   RuntimeCounters earlier_;  ///< from before the last rest

@@ -23,7 +23,7 @@ PlanContext CacheFolder::context() const {
   context.device_name = info_.device_name;
   context.device_memory = info_.device_memory;
   context.torch_version = info_.torch_version;
-  context.budget = settings_.budget.text();
+  if (settings_.budget.is_set()) context.budget = settings_.budget.text();
   context.world_size = settings_.world_size;
   context.backend = backend_of(info_.device.kind, settings_.arena);
   return context;

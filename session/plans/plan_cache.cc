@@ -92,7 +92,7 @@ void PlanCache::store(const std::vector<Plan>& plans, bool anew) noexcept {
 // ---- openings
 
 bool PlanCache::keeps_openings() const {
-  return !settings_.plan_cache.empty() && !settings_.command.empty() && settings_.budget.text().empty() &&
+  return !settings_.plan_cache.empty() && !settings_.command.empty() && !settings_.budget.is_set() &&
          settings_.trace.empty();
 }
 

@@ -78,6 +78,16 @@ class DevicePort {
   virtual void on_arena_use(std::int64_t /*delta*/) {}
   /// The count of the device's bytes that a budget limits; null where there is none. Outlives the sessions.
   virtual Ledger* ledger() { return nullptr; }
+  /// From now on the ledger counts what upstream has. Done from the beginning where the user set a budget.
+  virtual void count_upstream() {}
+  /// Bytes that upstream and arena could still take from the device; nothing where that is not known. Asks
+  /// the driver.
+  virtual std::optional<Bytes> free_memory() { return std::nullopt; }
+  /// Waits for all work on the device. True: all memory that the job has there is the calling thread's
+  /// current stream's.
+  virtual bool finish_work() { return false; }
+  /// Code that no op announces may read memory of the job's by address, such as a graph captured earlier.
+  [[nodiscard]] virtual bool is_read_by_address() const { return false; }
   /// Arena memory is committed at first touch, so that a budget can count it block by block.
   [[nodiscard]] virtual bool commits_on_touch() const { return false; }
   /// Arenas take memory part by part (Backing::kOnUse), so that a budget can count each part when it comes.

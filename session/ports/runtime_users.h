@@ -15,7 +15,8 @@
 namespace stowage::session {
 
 /// Places (1) or removes (0) Python's guards, which stay while more were placed than removed; 2, after 1:
-/// the runtime is installed, and must be told of memory that was lent before. Returns 0 for success.
+/// the runtime is installed, and must be told of memory that was lent before; 3: and of tensors that were
+/// there before. Returns 0 for success.
 using GuardPlacer = int (*)(int place);
 
 class RuntimeUsers {
@@ -29,6 +30,9 @@ class RuntimeUsers {
 
   /// One more user. Error: the guards cannot be placed, or installing failed; then it is not counted.
   Status begin();
+  /// The runtime was installed in the midst of the job: it hears of the tensors that are there. Requires:
+  /// begin() succeeded.
+  void tell_present() const { placer_.load(std::memory_order_acquire)(3); }
   /// One user fewer. Throws as uninstalling does; then it still counts. Requires: begin() succeeded.
   void end();
 

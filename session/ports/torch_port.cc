@@ -16,6 +16,8 @@ class NoTorch final : public TorchPort {
   Status begin_rescue() override {
     return Error{ErrorCode::kUnsupported, "this build has no runtime that can hold a budget"};
   }
+  Status join_rescue(bool) override { return begin_rescue(); }
+  bool call_between_ops(std::function<void()>) override { return false; }
   void end_rescue() override {}
 
   void end_iteration() override {}

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,13 @@ class TorchPort {
   [[nodiscard]] virtual bool guards_are_known() const = 0;
   /// One more session needs the runtime; the first installs it, after its guards. Error: that is impossible.
   virtual Status begin_rescue() = 0;
+  /// As begin_rescue(), in the midst of an iteration: until the next mark every thread is watched, and what
+  /// Python and its graphs know of the job's tensors may be offloaded; on devices with streams if they are
+  /// `on_this_stream`, or once an op has used them. Requires: the calling thread is between ops.
+  virtual Status join_rescue(bool on_this_stream) = 0;
+  /// Calls `work` soon, on Python's main thread, between two ops. Returns at once, and may be called in an
+  /// op; false: there is no Python, or it has no room for more.
+  virtual bool call_between_ops(std::function<void()> work) = 0;
   /// One session fewer; the last one uninstalls the runtime. Throws what recomputation throws; then the
   /// session still uses it.
   virtual void end_rescue() = 0;

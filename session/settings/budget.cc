@@ -46,6 +46,8 @@ std::optional<Budget> Budget::parse(std::string_view text) {
   Budget budget;
   if (text.empty()) return budget;
   budget.text_ = text;
+  if (text == "none") return budget;
+  if (text == "auto") return automatic();
   if (text == "least") {
     budget.kind_ = Kind::kLeast;
     budget.percent_ = kLeastBegins;
@@ -64,6 +66,13 @@ std::optional<Budget> Budget::parse(std::string_view text) {
   if (!unit || *number * *unit < 1 || *number * *unit > kMostBytes) return std::nullopt;
   budget.kind_ = Kind::kBytes;
   budget.bytes_ = Bytes(static_cast<std::uint64_t>(*number * *unit));
+  return budget;
+}
+
+Budget Budget::automatic() {
+  Budget budget;
+  budget.kind_ = Kind::kAuto;
+  budget.text_ = "auto";
   return budget;
 }
 

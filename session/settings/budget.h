@@ -1,9 +1,11 @@
 // The user's budget (STOWAGE_BUDGET): the most bytes of a device that the job may hold, as the user wrote it;
 // and how much of the host's memory may help.
 //
-// Four ways to write it: an amount ("12GiB", "500MB", "1000000"), a share of what the job itself takes at
-// its peak without a budget ("50%"), a share of the device's memory ("80%device"), or "least": as little as
-// the job can run in, found while it runs. "" is no budget. Thread safety: a value.
+// Ways to write it: an amount ("12GiB", "500MB", "1000000"), a share of what the job itself takes at its peak
+// without a budget ("50%"), a share of the device's memory ("80%device"), or "least": as little as the job
+// can run in, found while it runs. "auto": no budget until the job has nearly filled the device, then what it
+// can get there. "none" is no budget, and "" what the device has where the user chose nothing. Thread safety:
+// a value.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +19,24 @@ namespace stowage::session {
 
 class Budget {
  public:
-  enum class Kind : std::uint8_t { kNone, kBytes, kShareOfPeak, kShareOfDevice, kLeast };
+  enum class Kind : std::uint8_t { kNone, kAuto, kBytes, kShareOfPeak, kShareOfDevice, kLeast };
 
   /// What parse() takes, for messages.
   static constexpr const char* kBounds =
       "an amount such as 12GiB, 500MB or a number of bytes; 50% of the job's own peak; 80%device (above 0, "
-      "at most 100%); or least";
+      "at most 100%); least; auto, CUDA's default: the device's memory, once it is nearly full; or none";
 
   /// No budget.
   Budget() = default;
   /// Nothing if `text` has none of the forms above.
   static std::optional<Budget> parse(std::string_view text);
 
-  [[nodiscard]] bool is_set() const { return kind_ != Kind::kNone; }
+  /// The user's "auto".
+  static Budget automatic();
+
+  /// The job is held to it from its first allocation on, or once its peak is known.
+  [[nodiscard]] bool is_set() const { return kind_ != Kind::kNone && !is_auto(); }
+  [[nodiscard]] bool is_auto() const { return kind_ == Kind::kAuto; }
   [[nodiscard]] Kind kind() const { return kind_; }
   /// The limit in bytes; of "least" the one to begin with. `whole`: the job's peak or the device's memory; an
   /// amount ignores it. Requires: is_set().

@@ -52,7 +52,8 @@ const std::vector<Entry>& table() {
       flag("STOWAGE", &Settings::enable, "use Stowage in this process"),
       choice("STOWAGE_DEVICES", &Settings::devices, {"auto", "cuda", "cpu", "both"},
              "allocators to plan; auto: CUDA's where a CUDA driver is found, else the CPU's"),
-      parsed("STOWAGE_BUDGET", &Settings::budget, "the most bytes of a device that the job may hold"),
+      parsed("STOWAGE_BUDGET", &Settings::budget,
+             "the most bytes of a device that the job may hold; the CPU has none by itself"),
       text("STOWAGE_SPILL", &Settings::spill, "a folder on a disk",
            "under a budget: CPU tensors that cannot be recomputed cheaply go to a file here"),
       parsed("STOWAGE_HOST_MEMORY", &Settings::host_memory,
@@ -188,6 +189,11 @@ std::string settings_json(const Settings& settings) {
                     {"help", row.help}});
   }
   return rows.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Budget Settings::budget_of(DeviceKind device) const {
+  const bool chosen = !budget.text().empty();
+  return chosen || device != DeviceKind::kCuda ? budget : Budget::automatic();
 }
 
 }  // namespace stowage::session

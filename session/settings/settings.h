@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/cache_place.h"
+#include "core/device.h"
 #include "core/result.h"
 #include "core/units.h"
 #include "session/settings/budget.h"
@@ -65,6 +66,9 @@ struct Settings {
   std::uint64_t world_size = 1;  ///< processes of the job, as its launcher says
   std::string rank;              ///< rank_name() of the environment
   std::string command;           ///< what the next run of the job is known by; "": it is not
+
+  /// The budget of such a device: the user's, or "auto" on CUDA devices.
+  [[nodiscard]] Budget budget_of(DeviceKind device) const;
 };
 
 /// Settings from the environment `environment` (pairs of name and value; of names that are not ours only

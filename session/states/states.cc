@@ -17,17 +17,19 @@ constexpr std::array kSessionArcs = std::to_array<Arc<SessionState>>({
     {Session::kRecording, Session::kOnline, "iterations do not repeat, or none is found"},
     {Session::kRecording, Session::kOff, "no two iterations agree, or a failure"},
     {Session::kPlanning, Session::kPlanned, "the plan is there, and reserves no more than the job needs"},
-    {Session::kPlanning, Session::kRecording, "iterations are marked in a better way"},
+    {Session::kPlanning, Session::kRecording,
+     "iterations are marked in a better way, or the device is nearly full"},
     {Session::kPlanning, Session::kRescuing,
      "the arena does not fit into the budget, or a failure under one"},
     {Session::kPlanning, Session::kOff, "no plan can be followed"},
-    {Session::kPlanned, Session::kRecording, "the job left its plan"},
+    {Session::kPlanned, Session::kRecording, "the job left its plan, or the device is nearly full"},
     {Session::kPlanned, Session::kRescuing,
      "the arena does not fit into the budget any more, or a failure under one"},
     {Session::kPlanned, Session::kOnline, "the job leaves its plans too often"},
     {Session::kPlanned, Session::kOff, "the job leaves its plans too often, or is better off without one"},
     {Session::kOnline, Session::kPlanning, "the job repeats itself by now"},
-    {Session::kOnline, Session::kRecording, "iterations are marked in a better way"},
+    {Session::kOnline, Session::kRecording,
+     "iterations are marked in a better way, or the device is nearly full"},
     {Session::kOnline, Session::kOff, "the job is better off without an arena, or a failure"},
     {Session::kRescuing, Session::kRecording, "iterations are calm, or a schedule evicts alike in each"},
     {Session::kRescuing, Session::kOff, "stopped on request"},
@@ -35,6 +37,11 @@ constexpr std::array kSessionArcs = std::to_array<Arc<SessionState>>({
 
 constexpr std::array kBudgetArcs = std::to_array<Arc<BudgetState>>({
     {Budget::kNone, Budget::kWaiting, "one was asked for"},
+    {Budget::kNone, Budget::kArmed, "it is to take effect where the device gets full"},
+    {Budget::kArmed, Budget::kWatching, "the device is nearly full"},
+    {Budget::kArmed, Budget::kNone, "it cannot be held"},
+    {Budget::kArmed, Budget::kEnded, "the session ends"},
+    {Budget::kWatching, Budget::kArmed, "the job fits into the device"},
     {Budget::kWaiting, Budget::kWatching, "Python's guards are known"},
     {Budget::kWaiting, Budget::kNone, "it cannot be held"},
     {Budget::kWaiting, Budget::kEnded, "the session ends"},
@@ -79,6 +86,8 @@ const char* to_string(BudgetState state) {
   switch (state) {
     case BudgetState::kNone:
       return "none";
+    case BudgetState::kArmed:
+      return "armed";
     case BudgetState::kEnded:
       return "ended";
     case BudgetState::kWaiting:

@@ -20,9 +20,9 @@ namespace stowage::session {
 enum class SessionState : std::uint8_t { kRecording, kPlanning, kPlanned, kOnline, kRescuing, kOff };
 const char* to_string(SessionState state);
 
-/// kNone: there is none, or it is refused. kWatching: the runtime sees ops. kResting: the runtime is
-/// uninstalled, and the limit stays.
-enum class BudgetState : std::uint8_t { kNone, kEnded, kWaiting, kWatching, kResting };
+/// kNone: there is none, or it is refused. kArmed: there is none before the device is nearly full. kWatching:
+/// the runtime sees ops. kResting: the runtime is uninstalled, and the limit stays.
+enum class BudgetState : std::uint8_t { kNone, kArmed, kEnded, kWaiting, kWatching, kResting };
 const char* to_string(BudgetState state);
 
 /// kRecording: an iteration is logged. kAlone: rescue works without a schedule from now on.

@@ -157,6 +157,8 @@ PROBE int probe_contiguous_room(void* storage) {
 PROBE void probe_uninstall() { Runtime::uninstall(); }
 PROBE const char* probe_text() { return text.c_str(); }
 PROBE void probe_end_iteration() { Runtime::end_iteration(); }
+PROBE void probe_watch_until_iteration_ends() { Runtime::watch_until_iteration_ends(); }
+PROBE void probe_know(void* storage) { Runtime::know(static_cast<c10::StorageImpl*>(storage)); }
 PROBE void probe_pin(void* storage) { Runtime::pin(static_cast<c10::StorageImpl*>(storage)); }
 PROBE void probe_expose(void* storage) { Runtime::expose(static_cast<c10::StorageImpl*>(storage)); }
 PROBE void probe_lend(void* storage) { Runtime::lend(static_cast<c10::StorageImpl*>(storage)); }

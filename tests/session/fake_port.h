@@ -66,6 +66,12 @@ class FakePort : public DevicePort {
   }
 
   Ledger* ledger() override { return counted ? &count : nullptr; }
+  void count_upstream() override {
+    if (!counted_upstream_) count.take(upstream_use().reserved);
+    counted_upstream_ = true;
+  }
+  std::optional<Bytes> free_memory() override { return free; }
+  [[nodiscard]] bool is_read_by_address() const override { return read_by_address; }
   void on_arena_use(std::int64_t delta) override {
     ++arena_uses;
     arena_use += delta;
@@ -86,18 +92,22 @@ class FakePort : public DevicePort {
     held_ += bytes;
     reserved_ = bytes > piece ? reserved_ + bytes : std::max(reserved_, held_);
     peak_ = std::max(peak_, reserved_);
+    if (counted_upstream_) count.take(bytes);
     return address;
   }
   void give_back(void* address) {
     {
       const std::lock_guard lock(mutex_);
       held_ -= sizes_.at(address);
+      if (counted_upstream_) count.give(sizes_.at(address));
       sizes_.erase(address);
     }
     std::free(address);
   }
 
   TraceInfo info;
+  std::optional<Bytes> free;  ///< bytes that the device has left
+  bool read_by_address = false;
   bool no_memory = false;
   bool broken = false;                 ///< upstream_use() throws
   std::function<void()> in_next_mark;  ///< called under a budget
@@ -120,6 +130,7 @@ class FakePort : public DevicePort {
   int outs = 0;
 
  private:
+  bool counted_upstream_ = false;
   std::mutex mutex_;
   std::unordered_map<void*, Bytes> sizes_;
   std::set<std::uint64_t> open_;

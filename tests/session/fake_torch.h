@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -19,7 +20,7 @@ class FakeTorch final : public TorchPort {
   FakeTorch() {
     guarded = false;
     users_.set_guard_placer([](int place) {
-      if (place != 2) guarded = place == 1;
+      if (place < 2) guarded = place == 1;
       return 0;
     });
   }
@@ -34,6 +35,16 @@ class FakeTorch final : public TorchPort {
 
   [[nodiscard]] bool guards_are_known() const override { return users_.guards_are_known(); }
   Status begin_rescue() override { return users_.begin(); }
+  Status join_rescue(bool) override {
+    ++joins;
+    return users_.begin();
+  }
+  bool call_between_ops(std::function<void()> work) override {
+    ++calls_asked;
+    if (!has_python) return false;
+    between_ops = std::move(work);
+    return true;
+  }
   void end_rescue() override { users_.end(); }
 
   void end_iteration() override {
@@ -81,6 +92,10 @@ class FakeTorch final : public TorchPort {
   [[nodiscard]] std::optional<RankGroup> rank_group() override { return ranks; }
 
   inline static bool guarded = false;  ///< Python's guards are there; who places them knows no object
+  bool has_python = true;
+  std::function<void()> between_ops;  ///< what is to be called there
+  int calls_asked = 0;
+  int joins = 0;
   bool observing_ops = false;
   std::uint32_t iterations_with_ops = 1;
   bool installed = false;

@@ -148,6 +148,7 @@ bool CudaAdaptor::checkPoolLiveAllocations(c10::DeviceIndex device, c10::Mempool
 
 torch_cuda::ShareableHandle CudaAdaptor::shareIpcHandle(void* address) {
   const ArenaEntry* entry = arena_directory().find(address);
+  for (CudaDevice* const device : devices_of(c10::cuda::current_device())) device->port.note_shared();
   if (entry == nullptr) return upstream_.shareIpcHandle(address);
   TORCH_CHECK(
       !entry->device.port.is_expandable(),

@@ -35,6 +35,8 @@ c10::OutOfMemoryError CudaAdaptor::explained(const c10::OutOfMemoryError& error,
   if (limited) {
     const Bytes workspaces = upstream_workspaces(upstream_, device.index);
     told.add_context("stowage: " + device.session.explain_shortage(Bytes{bytes}, workspaces));
+  } else if (const std::string why = device.session.explain_unseen_shortage(); !why.empty()) {
+    told.add_context("stowage: " + why);
   }
   return told;
 }

@@ -44,8 +44,9 @@ CudaPort::CudaPort(c10::DeviceIndex index, CudaDevice& owner, Upstream& upstream
       settings_(settings),
       fraction_(fraction),
       limit_(index, upstream, fraction),
-      ledger_(&limit_) {
-  if (settings_.budget.is_set()) limit_.count_in(ledger_);
+      ledger_(&limit_),
+      saw_all_(!upstream.initialized() || upstream.getDeviceStats(index).allocated_bytes[0].current == 0) {
+  if (settings_.budget.is_set()) count_upstream();
 }
 
 CudaPort::~CudaPort() {
@@ -150,6 +151,31 @@ c10::CachingDeviceAllocator::DeviceStats CudaPort::noted_upstream() {
   return stats;
 }
 
+void CudaPort::count_upstream() {
+  std::call_once(counted_, [this] { limit_.count_in(ledger_); });
+}
+
+bool CudaPort::finish_work() {
+  if (!may_wait()) return false;
+  const c10::cuda::CUDAGuard guard(index_);
+  if (cudaDeviceSynchronize() != cudaSuccess) return false;  // the job's next call says why
+  return saw_all_ && streams_.size() == 1 && current_stream() == StreamId{0};
+}
+
+// The user's fraction counts as the device's size does.
+std::optional<Bytes> CudaPort::free_memory() {
+  if (!may_wait() || !upstream_.initialized()) return std::nullopt;
+  const c10::cuda::CUDAGuard guard(index_);
+  std::size_t free = 0;
+  std::size_t whole = 0;
+  if (cudaMemGetInfo(&free, &whole) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    return std::nullopt;
+  }
+  const auto allowed = Bytes(static_cast<std::uint64_t>(fraction_.users() * static_cast<double>(whole)));
+  return std::min(Bytes(free), saturating_sub(allowed, upstream_use().reserved + fraction_.arenas()));
+}
+
 // Stays on until a plan serves: an iteration that begins with an empty cache may see no refusal.
 void CudaPort::even_out(bool evicted, bool planned) {
   const std::int64_t mended = limit_.mended();
@@ -212,7 +238,8 @@ void CudaPort::on_block(session::BlockEvent event, void* address, Bytes bytes, S
 }
 
 std::shared_ptr<tracer::OpClock> CudaPort::make_op_clock() {
-  return make_device_clock(index_, pools_, settings_);
+  return make_device_clock(index_, pools_, settings_,
+                           /*decides=*/settings_.budget.is_set() || ledger_.limited());
 }
 
 StreamId CudaPort::current_stream() {

@@ -51,6 +51,10 @@ class CudaPort final : public session::DevicePort {
   Bytes largest_cached() override;
   [[nodiscard]] bool may_wait() const override { return !pools_.capturing(); }
   [[nodiscard]] bool commits_in_parts() const override { return is_expandable(); }
+  void count_upstream() override;
+  std::optional<Bytes> free_memory() override;
+  bool finish_work() override;
+  [[nodiscard]] bool is_read_by_address() const override { return shared_.load() || pools_.has_captured(); }
   void on_block(session::BlockEvent event, void* address, Bytes bytes, StreamId stream) override;
   void on_arena_use(std::int64_t delta) override { limit_.note_arena(delta); }
   std::shared_ptr<tracer::OpClock> make_op_clock() override;
@@ -62,6 +66,8 @@ class CudaPort final : public session::DevicePort {
 
   /// Upstream's figures may have changed: updates the peaks of upstream and arenas together.
   void note_upstream();
+  /// Memory of this device goes to another process.
+  void note_shared() { shared_.store(true); }
   /// Holds upstream to the budget.
   UpstreamLimit& limit() { return limit_; }
   [[nodiscard]] const UpstreamLimit& limit() const { return limit_; }
@@ -100,6 +106,9 @@ class CudaPort final : public session::DevicePort {
   MemoryFraction& fraction_;
   UpstreamLimit limit_;
   session::Ledger ledger_;
+  const bool saw_all_;  ///< upstream had given out nothing before
+  std::once_flag counted_;
+  std::atomic<bool> shared_{false};
   std::int64_t mended_before_ = 0;  ///< at the last even_out()
   bool evens_out_ = false;
 

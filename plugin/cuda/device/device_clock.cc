@@ -22,9 +22,9 @@ using tracer::cupti::Library;
 using tracer::cupti::Source;
 using tracer::cupti::SourceOptions;
 
-bool wants_cupti(const session::Settings& settings) {
+bool wants_cupti(const session::Settings& settings, bool decides) {
   if (settings.cupti != Cupti::kAuto) return settings.cupti == Cupti::kOn;
-  return settings.budget.is_set() || !settings.trace.empty();
+  return decides || !settings.trace.empty();
 }
 
 // PyTorch's profiler, which records through CUPTI, too: it was used in this process, and it is at work. It
@@ -64,10 +64,10 @@ void warn_once(const std::string& why) {
 void leave_cupti() noexcept { Source::leave_present(); }
 
 std::shared_ptr<tracer::OpClock> make_device_clock(c10::DeviceIndex index, OpenPools& pools,
-                                                   const session::Settings& settings) {
+                                                   const session::Settings& settings, bool decides) {
   auto events = std::make_shared<tracer::EventClock>(c10::Device(c10::kCUDA, index),
                                                      c10::impl::getDeviceGuardImpl(c10::kCUDA));
-  if (!wants_cupti(settings)) return events;
+  if (!wants_cupti(settings, decides)) return events;
   Result<std::shared_ptr<Source>> source = join_source(pools);
   if (source)
     return std::make_shared<tracer::CuptiClock>(std::move(*source), std::move(events),

@@ -17,10 +17,11 @@
 
 namespace stowage::plugin {
 
-/// A clock for device `index`. `pools` are the device's and outlive it. Where CUPTI is wanted and does not
+/// A clock for device `index`. `pools` are the device's and outlive it. `decides`: op times decide what is
+/// recomputed, under a budget. Where CUPTI is wanted and does not
 /// work, one warning says why. Requires: CUDA is initialised.
 std::shared_ptr<tracer::OpClock> make_device_clock(c10::DeviceIndex index, OpenPools& pools,
-                                                   const session::Settings& settings);
+                                                   const session::Settings& settings, bool decides);
 
 /// Another client of CUPTI is about to begin: CUPTI is left to it, and events time what comes.
 void leave_cupti() noexcept;

@@ -53,6 +53,10 @@ TEST(LiveTorch, IsLeftAloneOnceNoSessionListens) {
   EXPECT_TRUE(is_observed(at::RecordScope::USER_SCOPE));
 }
 
+TEST(LiveTorch, CallsNothingBetweenOpsWhereThereIsNoPython) {
+  EXPECT_FALSE(live_torch().call_between_ops([] { FAIL() << "nobody could call this"; }));
+}
+
 // A device whose clock tells durations later, and on which everything runs on stream 3.
 struct StreamPort : session::FakePort {
   struct Clock final : tracer::OpClock {

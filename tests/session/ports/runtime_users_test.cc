@@ -52,6 +52,12 @@ TEST_F(RuntimeUsersTest, TheFirstInstallsBehindTheGuardsAndTheLastTakesItOut) {
   EXPECT_EQ(done, "1i2120u0");
 }
 
+TEST_F(RuntimeUsersTest, HearsOfWhatIsThereWhereItBeginsInTheMidst) {
+  ASSERT_TRUE(users_.begin().ok());
+  users_.tell_present();
+  EXPECT_EQ(done, "1i23");
+}
+
 TEST_F(RuntimeUsersTest, WhereItCannotBeInstalledTheGuardsGoAgain) {
   refused_ = true;
   EXPECT_EQ(users_.begin().error().message, "no address space is left");

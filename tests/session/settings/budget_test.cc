@@ -29,6 +29,21 @@ TEST(Budget, ReadsAmountsAndShares) {
   EXPECT_EQ(Budget::parse("12GiB")->text(), "12GiB");
 }
 
+TEST(Budget, IsAutoWhereTheUserChoseNothingForACudaDevice) {
+  const Settings none_chosen;
+  EXPECT_TRUE(none_chosen.budget_of(DeviceKind::kCuda).is_auto());
+  EXPECT_FALSE(none_chosen.budget_of(DeviceKind::kCuda).is_set()) << "nothing is limited yet";
+  EXPECT_FALSE(none_chosen.budget_of(DeviceKind::kCpu).is_auto());
+  for (const char* text : {"none", "auto", "1GiB"}) {
+    Settings chosen;
+    chosen.budget = *Budget::parse(text);
+    for (const DeviceKind kind : {DeviceKind::kCpu, DeviceKind::kCuda})
+      EXPECT_EQ(chosen.budget_of(kind).text(), text);
+  }
+  EXPECT_TRUE(Budget::parse("auto")->is_auto());
+  EXPECT_FALSE(Budget::parse("none")->is_auto() || Budget::parse("none")->is_set());
+}
+
 TEST(Budget, RefusesEverythingElse) {
   for (const char* text : {"abc", "0", "-1", "200%", "0%", "100.1%", "12 GiB", "GiB", "1e9", "nan", "50%peak",
                            "12gib", "0.5", "99999999999999999999", "9999999TiB", "%", " 5", "5 "})

@@ -1,0 +1,51 @@
+// Whether a job has nearly filled its device, so that a budget of "auto" should take effect.
+//
+// Counts what upstream has given out, and says now and then that it is time to ask the device. Near is half
+// of what the job can get there, since what it makes before is never recomputed, and gradients may take as
+// much again before ops can be seen. After the job has shown that it fits, near is halfway from its peak to
+// the limit. Thread safety: every member, from any thread.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "core/units.h"
+
+namespace stowage::session {
+
+class DeviceWatch {
+ public:
+  /// `device_memory`: all of it.
+  explicit DeviceWatch(Bytes device_memory)
+      : stride_(std::max<std::uint64_t>(device_memory.value() / kLooks, 1)) {}
+
+  /// Upstream gave out `bytes`. True: look at the device.
+  bool on_alloc(Bytes bytes) noexcept {
+    if (given_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value() < stride_) return false;
+    given_.store(0, std::memory_order_relaxed);
+    return true;
+  }
+  /// The job holds `held` bytes, and the device has `free` more: what it may hold at most. The rest is for
+  /// what libraries take without PyTorch.
+  [[nodiscard]] static Bytes limit_of(Bytes held, Bytes free) noexcept {
+    const Bytes whole = held + free;
+    return whole - Bytes(whole.value() / kLeftToLibraries);
+  }
+  [[nodiscard]] bool is_near(Bytes held, Bytes free) const noexcept {
+    const Bytes limit = limit_of(held, free);
+    return held.value() > (fitting_.load(std::memory_order_relaxed) + limit.value()) / 2;
+  }
+  /// Whole iterations fitted, and held `peak` at most.
+  void note_fitting(Bytes peak) noexcept { fitting_.store(peak.value(), std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t kLooks = 64;            // while the device fills up once
+  static constexpr std::uint64_t kLeftToLibraries = 64;  // one of so many parts
+
+  const std::uint64_t stride_;
+  std::atomic<std::uint64_t> given_{0};
+  std::atomic<std::uint64_t> fitting_{0};  ///< see note_fitting()
+};
+
+}  // namespace stowage::session
