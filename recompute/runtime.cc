@@ -174,6 +174,7 @@ void Runtime::note_limit(Bytes limit, int device_type) {
   Machine& all = machine();
   const Lock lock(all.mutex);
   const bool offloads = all.stores.of(device_type) != nullptr;
+  all.limit_bytes.at(static_cast<std::size_t>(device_type)) = limit.value();
   all.part_bytes.at(static_cast<std::size_t>(device_type)) = offloads ? limit.value() / kParts : 0;
   all.forgive_thrashing();
   all.uses.learn_needs_again();

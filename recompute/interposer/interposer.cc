@@ -16,6 +16,7 @@
 #include "recompute/interposer/kernel_keys.h"
 #include "recompute/interposer/list_groups.h"
 #include "recompute/interposer/python_dispatch.h"
+#include "recompute/interposer/split_backward.h"
 #include "recompute/machine/machine.h"
 #include "recompute/ops/argument.h"
 #include "recompute/ops/op_traits.h"
@@ -92,6 +93,27 @@ bool run_in_parts(const c10::OperatorHandle& op, const OpTraits& traits, c10::Di
   return true;
 }
 
+// A convolution's backward pass that needs too much memory at once. False: it is none, and nothing was done.
+bool run_split(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
+               torch::jit::Stack* stack) {
+  if (!traits.convolution_backward || at::GradMode::is_enabled()) return false;
+  const torch::jit::Stack arguments(stack->end() - traits.arguments, stack->end());
+  const at::Tensor* const gradient = tensor_in(arguments[0]);
+  if (gradient == nullptr || !has_plain_memory(*gradient)) return false;
+  const auto& limit = machine().limit_bytes.at(gradient->is_cuda() ? 1 : 0);
+  if (!SplitBackward::is_worth_it(arguments, limit.load(std::memory_order_relaxed))) return false;
+  torch::jit::drop(*stack, traits.arguments);
+  const SplitBackward split(arguments);
+  torch::jit::Stack results;
+  for (std::size_t call = 0; call < SplitBackward::kCalls; ++call) {
+    torch::jit::Stack mine = split.arguments_of(call);
+    run_seen(op, traits, below, &mine);
+    SplitBackward::add_results(results, mine);
+  }
+  for (c10::IValue& result : results) stack->push_back(std::move(result));
+  return true;
+}
+
 void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kAboveAutograd);
@@ -104,7 +126,8 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
   if (below.has_any(c10::autocast_dispatch_keyset)) return op.redispatchBoxed(below, stack);
   const OpTraits& traits = traits_of(op);
   if (is_composite_call(op, traits, below)) return run_composite(op, traits, below, stack);
-  if (!run_in_parts(op, traits, below, stack)) run_seen(op, traits, below, stack);
+  if (!run_in_parts(op, traits, below, stack) && !run_split(op, traits, below, stack))
+    run_seen(op, traits, below, stack);
 }
 
 // Ops of which nothing needs to be known cost nothing either: the dispatcher does not stop at the key for

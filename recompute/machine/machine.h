@@ -48,6 +48,8 @@ struct Machine {
   std::atomic<bool> on{false};
   /// By type of device: the most bytes that a part of an op on lists may need; 0: such ops run whole.
   std::array<std::atomic<std::uint64_t>, 2> part_bytes{};
+  /// By type of device: the most bytes that the job may hold; 0: any number.
+  std::array<std::atomic<std::uint64_t>, 2> limit_bytes{};
 
   /// From now on.
   void set_options(const Options& wanted);

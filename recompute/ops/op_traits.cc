@@ -66,6 +66,8 @@ bool is_tensorwise(std::string_view name, const c10::FunctionSchema& schema) {
 
 void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTraits& traits) {
   traits.tensorwise = is_tensorwise(name, schema);
+  traits.convolution_backward =
+      traits.trusted && name == "convolution_backward" && schema.overload_name().empty();
   traits.factory = is_factory(name);
   traits.overwrites = overwrites_self(name);
   traits.resizes = resizes(name);

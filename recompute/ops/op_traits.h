@@ -32,9 +32,10 @@ struct OpTraits {
   bool overwrites = false;      ///< first argument: written as a whole, not read
   bool resizes = false;         ///< may change a storage's size or swap it
   bool unrepeatable = false;    ///< may not give the same bits again
-  bool unrepeatable_kernel = false;  ///< the same, unless deterministic algorithms are on
-  bool routes = false;               ///< top-k and the like: what it reads decides where data go
-  bool tensorwise = false;           ///< on lists: what becomes of the i-th tensors depends on these alone
+  bool unrepeatable_kernel = false;   ///< the same, unless deterministic algorithms are on
+  bool routes = false;                ///< top-k and the like: what it reads decides where data go
+  bool tensorwise = false;            ///< on lists: what becomes of the i-th tensors depends on these alone
+  bool convolution_backward = false;  ///< aten::convolution_backward, which may run in two calls
   Products products = Products::kNone;
   Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments

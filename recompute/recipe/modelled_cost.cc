@@ -59,6 +59,14 @@ double convolution_flops(double output_elements, const Geometry& filters) {
   return 2 * output_elements * elements_of(filters) / static_cast<double>(sizes[0]);
 }
 
+// The gradients of input and weight take as much as the forward pass each. The mask, the last argument, says
+// which are wanted.
+double backward_passes(const Signature& signature) {
+  const c10::IValue& mask = signature.arguments.back().plain;
+  if (!mask.isBoolList() || mask.toBoolList().size() < 2) return 2;
+  return (mask.toBoolList().get(0) ? 1 : 0) + (mask.toBoolList().get(1) ? 1 : 0);
+}
+
 double attention_flops(const Geometry& query, const Geometry& key) {
   return 4 * elements_of(query) * size_at(key, 2);
 }
@@ -70,7 +78,7 @@ double flops_of(const Signature& signature, std::uint64_t made_bytes) {
        {"mm", "addmm", "bmm", "baddbmm", "addbmm", "_addmm_activation", "mv", "addmv"})
     if (name == product) return product_flops(signature);
   if (tensors.size() >= 3 && name == "convolution_backward")
-    return 2 * convolution_flops(elements_of(tensors[0]), tensors[2]);
+    return backward_passes(signature) * convolution_flops(elements_of(tensors[0]), tensors[2]);
   if (tensors.size() >= 2 &&
       (name.find("convolution") != std::string_view::npos || begins_with(name, "conv")))
     return convolution_flops(
