@@ -23,7 +23,6 @@ BudgetController::BudgetController(const Budget& budget, Ledger* ledger, TorchPo
       device_(device),
       device_memory_(device_memory),
       port_(port),
-      watch_(device_memory),
       schedule_(torch, schedule_wait, port, std::move(maker), kept) {
   if (budget_.is_auto()) arm();
   if (!budget_.is_set()) return;

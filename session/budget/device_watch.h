@@ -6,7 +6,6 @@
 // the limit. Thread safety: every member, from any thread.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -16,13 +15,11 @@ namespace stowage::session {
 
 class DeviceWatch {
  public:
-  /// `device_memory`: all of it.
-  explicit DeviceWatch(Bytes device_memory)
-      : stride_(std::max<std::uint64_t>(device_memory.value() / kLooks, 1)) {}
-
-  /// Upstream gave out `bytes`. True: look at the device.
+  /// Upstream gave out `bytes`. True: look at the device. The first time, and then whenever it gave out a
+  /// 64th of what the job can get.
   bool on_alloc(Bytes bytes) noexcept {
-    if (given_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value() < stride_) return false;
+    const std::uint64_t given = given_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value();
+    if (given < stride_.load(std::memory_order_relaxed)) return false;
     given_.store(0, std::memory_order_relaxed);
     return true;
   }
@@ -32,8 +29,10 @@ class DeviceWatch {
     const Bytes whole = held + free;
     return whole - Bytes(whole.value() / kLeftToLibraries);
   }
-  [[nodiscard]] bool is_near(Bytes held, Bytes free) const noexcept {
+  /// What a look at the device showed.
+  [[nodiscard]] bool is_near(Bytes held, Bytes free) noexcept {
     const Bytes limit = limit_of(held, free);
+    stride_.store(limit.value() / kLooks, std::memory_order_relaxed);
     return held.value() > (fitting_.load(std::memory_order_relaxed) + limit.value()) / 2;
   }
   /// Whole iterations fitted, and held `peak` at most.
@@ -43,8 +42,8 @@ class DeviceWatch {
   static constexpr std::uint64_t kLooks = 64;            // while the device fills up once
   static constexpr std::uint64_t kLeftToLibraries = 64;  // one of so many parts
 
-  const std::uint64_t stride_;
-  std::atomic<std::uint64_t> given_{0};
+  std::atomic<std::uint64_t> stride_{0};   ///< bytes from one look to the next
+  std::atomic<std::uint64_t> given_{0};    ///< bytes since the last look
   std::atomic<std::uint64_t> fitting_{0};  ///< see note_fitting()
 };
 
