@@ -3,10 +3,10 @@
 First what makes everything else moot; then one of each kind; then the rest, kind by kind.
 """
 
-from tools.gpu import budgets, costs, drop_in, largest_batch, memory_and_time, op_times, safety
+from tools.gpu import budgets, costs, drop_in, largest_batch, memory_and_time, nothing_set, op_times, safety
 from tools.gpu.suite import Step
 
-PARTS = (drop_in, memory_and_time, budgets, largest_batch, safety, op_times, costs)
+PARTS = (drop_in, memory_and_time, budgets, largest_batch, safety, nothing_set, op_times, costs)
 FIRST = (
     "load", "C++ tests", "doors gpt2_small", "drop-in resnet50", "memory and time gpt2_small", "hot path",
     "hazard two_streams", "budget bits gpt2_small", "drop-in others", "memory and time resnet50",
@@ -17,7 +17,7 @@ FIRST = (
     "budgets resnet50_b184 66, 50", "largest batch gpt2_medium", "memcheck budget",
     # and here a second
     "memory and time gpt2_medium", "memory and time vit_b16", "budget bits others", "budget bits llama_1b",
-    "budget bits gpt2_medium", "offload bits",
+    "budget bits gpt2_medium", "offload bits", "nothing set gpt2_small",
     "options gpt2_small", "options resnet50", "compile reduce-overhead", "memcheck plain",
 )
 
