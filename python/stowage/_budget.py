@@ -1,5 +1,6 @@
 """Python's part of a budget: the guards of _guards.py, placed while the library says that tensors may be evicted."""
 
+import contextlib
 import ctypes
 import functools
 import gc
@@ -84,10 +85,11 @@ def _present() -> Iterator["torch.Tensor"]:
     for one in gc.get_objects():
         if type(one) in plain:
             yield one
-            if not one.is_leaf:
-                graphs.append(one.grad_fn)
-            elif type(one.grad) in plain:
-                yield one.grad
+            with contextlib.suppress(RuntimeError):  # a view that autograd refuses since its base was written
+                if not one.is_leaf:
+                    graphs.append(one.grad_fn)
+                elif type(one.grad) in plain:
+                    yield one.grad
     yield from (one for one in _saved_by(graphs) if type(one) in plain)
 
 

@@ -2,6 +2,7 @@
 
 import gc
 
+import pytest
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -73,6 +74,17 @@ def test_nothing_is_unpacked_that_hooks_of_the_job_have_packed():
     assert len(runs) == 1 and unpacked == []
     output.backward()
     assert len(runs) == 2 and len(unpacked) == 1
+
+
+def test_a_view_that_autograd_refuses_is_left_out():
+    """It makes the view's node anew when that is asked for, and raises there."""
+    x = torch.randn(64, requires_grad=True)
+    base = x * 1
+    parts = base.unbind()
+    base.add_(1)
+    assert x.data_ptr() in addresses()
+    with pytest.raises(RuntimeError, match="is a view and its base"):
+        print(parts[0].grad_fn)
 
 
 def test_a_tensor_that_was_overwritten_since_is_left_to_autograd():
