@@ -26,6 +26,7 @@ void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
       }
     } else if (!is_plain(arguments[i])) {
       hidden_ = true;
+      if (arguments[i].isStorage()) given_.push_back(arguments[i].toStorage().unsafeGetStorageImpl());
     }
   }
   for (Use& use : uses_) {
@@ -85,6 +86,10 @@ bool OpCall::is_written_by_another(std::size_t at) const {
       return true;
   }
   return false;
+}
+
+bool OpCall::is_given(const StorageRecord* record) const {
+  return std::find(given_.begin(), given_.end(), record->address) != given_.end();
 }
 
 bool OpCall::is_used(const StorageRecord* record) const {

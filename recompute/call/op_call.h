@@ -83,6 +83,8 @@ class OpCall {
   void renew_written();
   Ref<Value> new_value(bool written, std::uint32_t index, std::int32_t element, std::uint64_t bytes);
   [[nodiscard]] bool is_used(const StorageRecord* record) const;
+  /// It is an argument by itself, without a tensor: what shows it from now on is seen.
+  [[nodiscard]] bool is_given(const StorageRecord* record) const;
   void note_begin();
   void begin_check();
   void end_check(c10::ArrayRef<c10::IValue> results);
@@ -100,7 +102,8 @@ class OpCall {
   c10::SmallVector<Use, 6> uses_;
   c10::SmallVector<Part, 2> parts_;
   c10::SmallVector<StorageRecord*, 2> made_;
-  std::optional<CallHash> hash_;  ///< once it is needed
+  c10::SmallVector<const c10::StorageImpl*, 1> given_;  ///< storages among the arguments
+  std::optional<CallHash> hash_;                        ///< once it is needed
   Ref<Recipe> recipe_;
   at::Generator generator_;  ///< that it draws from
   DrawWatch::Draw draw_;

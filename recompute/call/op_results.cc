@@ -31,7 +31,8 @@ void OpCall::add_result(const at::TensorBase& tensor, std::uint32_t index, std::
   const c10::Storage& storage = tensor.storage();
   if (storage.nbytes() == 0 || storage.data() == nullptr) return;
   if (StorageRecord* const known = machine_.book.find(storage.unsafeGetStorageImpl())) {
-    const bool ours = is_used(known) || std::find(made_.begin(), made_.end(), known) != made_.end();
+    const bool ours =
+        is_used(known) || is_given(known) || std::find(made_.begin(), made_.end(), known) != made_.end();
     if (!ours && below_ != Below::kOps) known->pinned = true;  // it came from nowhere that was seen
     return;
   }
