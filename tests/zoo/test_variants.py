@@ -24,7 +24,7 @@ def trained(name: str, *words: str):
 
 @pytest.mark.parametrize("words", [
     (), ("--precision", "bfloat16"), ("--precision", "pure-bfloat16"), ("--precision", "float16"), ("--attention", "math"),
-    ("--fused",), ("--accumulate", "3"), ("--batch", "5"), ("--resident",), ("--unsettled",)],
+    ("--fused",), ("--accumulate", "3"), ("--batch", "5"), ("--resident",), ("--adapters", "2"), ("--unsettled",)],
     ids=lambda words: "_".join(words) or "plain")
 def test_a_variant_trains_and_repeats_itself(words):
     first, second = trained("gpt2_small", *words), trained("gpt2_small", *words)
@@ -44,6 +44,15 @@ def test_channels_last_is_the_format_of_the_weights():
 def test_a_batch_is_as_large_as_was_asked():
     assert [len(t) for t in job_of("resnet18", "--batch", "7").batches[1]] == [7, 7]
     assert [len(t) for t in job_of("resnet18", "--batch", "1").batches[0]] == [1, 1]
+
+
+def test_adapters_are_all_that_is_trained():
+    before, after = job_of("gpt2_small", "--adapters", "2"), trained("gpt2_small", "--adapters", "2")
+    fixed = {name: p for name, p in before.model.named_parameters() if ".up." not in name and ".down." not in name}
+    assert not any(p.requires_grad for p in fixed.values())
+    assert all(torch.equal(p, dict(after.model.named_parameters())[name]) for name, p in fixed.items())
+    assert any(p.abs().sum() > 0 for name, p in after.model.named_parameters() if name.endswith(".up.weight"))
+    assert len(after.optimizer.param_groups[0]["params"]) == len(list(before.model.parameters())) - len(fixed)
 
 
 def test_accumulation_takes_as_many_batches():

@@ -11,6 +11,7 @@ import argparse
 import inspect
 
 import torch
+from torch import nn
 from torch.nn import attention as kernels
 
 from tests.zoo.job import Job
@@ -27,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fused", action="store_true", help="the optimizer's fused kernel")
     parser.add_argument("--accumulate", type=int, default=1, help="micro-steps in an iteration")
     parser.add_argument("--batch", type=int, help="samples in a batch, instead of the model's own number")
+    parser.add_argument("--adapters", type=int, metavar="RANK",
+                        help="train adapters of this rank beside each linear layer (LoRA), and nothing else")
     parser.add_argument("--resident", action="store_true", help="batches lie on the device, none is copied")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--unsettled", action="store_true", help="iterations agree now and then, and never for long")
@@ -69,6 +72,32 @@ class UnsettledJob(Job):
         odd = torch.empty(128 * (iteration + 1 - alike), device=self.device)
         super().step(iteration)
         del odd
+
+
+class Adapted(nn.Module):
+    """A linear layer that stays as it is, and a product of two thin ones that is trained (Hu et al. 2021)."""
+
+    def __init__(self, layer: nn.Linear, rank: int):
+        super().__init__()
+        where = {"device": layer.weight.device, "dtype": layer.weight.dtype}
+        self.layer = layer
+        self.down = nn.Linear(layer.in_features, rank, bias=False, **where)
+        self.up = nn.Linear(rank, layer.out_features, bias=False, **where)
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) + self.up(self.down(x))
+
+
+def _adapt(job: Job, rank: int) -> None:
+    job.model.requires_grad_(False)
+    for owner in list(job.model.modules()):
+        for name, layer in list(owner.named_children()):
+            if isinstance(layer, nn.Linear):
+                setattr(owner, name, Adapted(layer, rank))
+    known = inspect.signature(type(job.optimizer)).parameters
+    settings = {name: value for name, value in job.optimizer.defaults.items() if name in known}
+    job.optimizer = type(job.optimizer)([p for p in job.model.parameters() if p.requires_grad], **settings)
 
 
 def _again(job: Job, kind: type[Job]) -> Job:
@@ -117,6 +146,8 @@ def vary(job: Job, arguments: argparse.Namespace) -> Job:
         job.batches = [_sized(batch, arguments.batch) for batch in job.batches]
     if arguments.channels_last:
         job.model.to(memory_format=torch.channels_last)
+    if arguments.adapters:
+        _adapt(job, arguments.adapters)
     job = _set_precision(job, arguments.precision)
     if arguments.resident:
         job.batches = [tuple(t.to(job.device) for t in batch) for batch in job.batches]
