@@ -8,6 +8,7 @@ Sizes and order of allocations are real on the simulated device; its ops have mo
 """
 
 import functools
+import itertools
 import json
 import pathlib
 import subprocess
@@ -109,19 +110,17 @@ def row(job: str, memory: str) -> tuple[str, float]:
 
 
 def main() -> None:
-    parser = PAGE.parser(__doc__, quick="one small job on one device, with one try a side")
+    parser = PAGE.parser(__doc__, quick="one job on a smaller device, and one batch")
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--memory", nargs="+", default=list(MEMORY), metavar="BYTES", help="of the devices")
     arguments = PAGE.parse(parser, "jobs", "memory")
-    if arguments.quick:
-        batch = JOBS["ResNet-50"][2]
-        print(f"| ResNet-50 | {overhead('ResNet-50', '8GiB', batch)} |")
-        return
     lines = []
-    for job in arguments.jobs:
-        for memory in arguments.memory:
-            lines.append(row(job, memory)[0])
-            print(lines[-1], flush=True)
+    for job, memory in [] if arguments.quick else itertools.product(arguments.jobs, arguments.memory):
+        lines.append(row(job, memory)[0])
+        print(lines[-1], flush=True)
+    if arguments.quick:
+        lines.append(f"| ResNet-50 | 8GiB | - | - | 160 | - | - | {overhead('ResNet-50', '8GiB', 160)} |")
+        print(lines[-1])
     PAGE.write(arguments, HEAD + "\n".join(lines) + "\n")
 
 
