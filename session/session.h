@@ -125,9 +125,9 @@ class Session {
   [[nodiscard]] bool has_budget() const;
   /// Python's guards are available: a budget that waited for them takes effect.
   void guards_placed();
-  /// The job has nearly filled the device, and the calling thread is between ops: a budget of "auto" takes
-  /// effect.
-  void join_budget();
+  /// The calling thread is between ops: a budget of "auto" takes effect, if the job has nearly filled the
+  /// device, or ends, if it turned out that the job fits.
+  void between_ops();
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
   /// stop(), then waits until the planner's thread no longer uses the session. Call at process exit.

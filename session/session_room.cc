@@ -32,16 +32,19 @@ void Session::guards_placed() {
 
 // The session may be gone by then.
 void Session::State::watch_device(Bytes bytes) {
-  if (!budget.nears_end(bytes)) return;
+  if (!budget.nears_end(bytes) && !budget.may_leave(bytes)) return;
   torch.call_between_ops([this] {
     for (Session* const session : all_sessions()) {
-      if (session->state_.get() == this) session->join_budget();
+      if (session->state_.get() == this) session->between_ops();
     }
   });
 }
 
-void Session::join_budget() {
-  state_->conduct([this] { state_->join_budget(); });
+void Session::between_ops() {
+  state_->conduct([this] {
+    state_->budget.leave();
+    state_->join_budget();
+  });
 }
 
 // A plan is for iterations in which nothing is evicted.

@@ -72,6 +72,12 @@ class BudgetController {
   }
   /// nears_end() was true since the last join().
   [[nodiscard]] bool is_near_end() const { return near_.load(std::memory_order_relaxed); }
+  /// Of "auto" that took effect: upstream gave out `bytes`. True now and then if nothing was evicted in as
+  /// many as fill the device several times, so that leave() should be called soon: marks need not come, or
+  /// come in ops.
+  bool may_leave(Bytes bytes) noexcept;
+  /// Of "auto": ends, if nothing was evicted since it took effect. Requires: as join().
+  void leave();
   /// Of "auto": takes effect, if the job still nearly fills the device. True if it did. Requires: the calling
   /// thread is between ops.
   bool join();
@@ -175,7 +181,9 @@ class BudgetController {
   std::uint64_t marks_ = 0;
   DeviceWatch watch_;
   std::atomic<bool> near_{false};
-  bool counts_ = false;           ///< the ledger counts upstream, of "auto"
+  bool counts_ = false;                       ///< the ledger counts upstream, of "auto"
+  std::atomic<std::uint64_t> calm_bytes_{0};  ///< given out since then, or since leave() was last asked for
+  std::uint64_t shortages_at_join_ = 0;
   std::uint32_t calm_marks_ = 0;  ///< in a row with nothing evicted, since "auto" took effect
   std::atomic<std::uint64_t> joins_{0};
   std::atomic<std::uint64_t> joined_at_{0};

@@ -11,7 +11,8 @@
 namespace stowage::session {
 namespace {
 
-constexpr std::uint32_t kCalmMarks = 4;  // the optimizer's state is born at the end of the first
+constexpr std::uint32_t kCalmMarks = 4;     // the optimizer's state is born at the end of the first
+constexpr std::uint64_t kCalmFillings = 8;  // of the device, by all that upstream gives out
 
 }  // namespace
 
@@ -52,10 +53,26 @@ bool BudgetController::join() {
   state_.change(State::kWatching, "the device is nearly full");
   evictions_at_mark_ = unplanned_evictions();
   calm_marks_ = 0;
+  calm_bytes_ = 0;
+  shortages_at_join_ = shortages_.load();
   joined_at_ = marks_;
   ++joins_;
   set_limit(DeviceWatch::limit_of(ledger_->held(), *free));
   return true;
+}
+
+bool BudgetController::may_leave(Bytes bytes) noexcept {
+  if (!budget_.is_auto() || state_.load(std::memory_order_relaxed) != State::kWatching) return false;
+  const std::uint64_t given = calm_bytes_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value();
+  if (given < kCalmFillings * ledger_->limit().value()) return false;
+  calm_bytes_.store(0, std::memory_order_relaxed);
+  return shortages_.load(std::memory_order_relaxed) == shortages_at_join_;
+}
+
+void BudgetController::leave() {
+  const bool watches = budget_.is_auto() && state_.load() == State::kWatching;
+  if (!watches || shortages_.load() != shortages_at_join_ || schedule_.follows()) return;
+  if (torch_.threads_in_iterations() <= 1 && torch_.counters().away().value() == 0) stand_down();
 }
 
 // Nobody asked for it, so this is no warning.

@@ -104,6 +104,27 @@ def test_a_job_that_tries_smaller_batches_is_helped_from_the_first_error_on():
     assert int(done.stdout.split()[0]) > int(plain.stdout.split()[0]), (done.stdout, plain.stdout)
 
 
+SERVES = """
+import torch, stowage
+torch.set_grad_enabled(False)
+model = torch.nn.Sequential(*(layer for _ in range(24) for layer in (torch.nn.Linear(256, 256), torch.nn.GELU()))).cuda()
+weights = torch.zeros(600 << 20, dtype=torch.uint8, device="cuda")
+joined = []
+for request in range(400):
+    model(torch.zeros(1 << 14, 256, device="cuda"))
+    budget = stowage.report().get("budget", {})
+    joined.append(bool(budget.get("watching")))
+assert joined[0] and not joined[-1], joined
+assert budget["evictions"] == 0 and budget["limit_bytes"] == 0, budget
+"""
+
+
+def test_an_inference_job_that_fits_is_left_alone_again():
+    """Nobody says where its iterations end, and the allocations say it inside of ops."""
+    done = process("-c", SERVES, STOWAGE="1", STOWAGE_DEVICES="cuda", STOWAGE_SIM_MEMORY="1GiB", STOWAGE_PLAN_CACHE="off")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
 CAPTURED = """
 import torch, stowage
 buffer = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")

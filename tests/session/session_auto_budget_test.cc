@@ -115,6 +115,35 @@ TEST_F(SessionAutoBudget, LeavesAgainWhereIterationsFitAndComesBackWhenTheyDoNot
   static_cast<void>(model);
 }
 
+TEST_F(SessionAutoBudget, LeavesAgainWhereNobodyMarksIterations) {
+  Session session(port_, torch_, settings());
+  FakeJob job(port_, session);
+  fill(job, 520'000);
+  torch_.between_ops();
+  torch_.between_ops = nullptr;
+  const auto serve = [&](int requests) {
+    for (int i = 0; i < requests; ++i) job.free(job.allocate(100'000));
+  };
+  serve(78);
+  EXPECT_FALSE(torch_.between_ops) << "the device was not filled eight times yet";
+  serve(2);
+  ASSERT_TRUE(torch_.between_ops);
+  torch_.between_ops();
+  EXPECT_FALSE(torch_.installed || port_.count.limited() || session.has_budget());
+}
+
+TEST_F(SessionAutoBudget, StaysWithoutMarksWhereRoomWasMade) {
+  Session session(port_, torch_, settings());
+  FakeJob job(port_, session);
+  fill(job, 520'000);
+  torch_.between_ops();
+  torch_.between_ops = nullptr;
+  session.make_room(Bytes(900'000));
+  for (int i = 0; i < 200; ++i) job.free(job.allocate(100'000));
+  EXPECT_FALSE(torch_.between_ops);
+  EXPECT_TRUE(torch_.installed);
+}
+
 TEST_F(SessionAutoBudget, StaysWhileIterationsEvict) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
