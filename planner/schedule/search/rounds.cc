@@ -29,7 +29,7 @@ Rounds::Rounds(std::uint64_t seed, bool copies_overlap) : seed_(seed), copies_ov
 
 std::size_t Rounds::price_of(int round) const {
   if (!copies_overlap_) return 0;
-  const auto turn = static_cast<std::size_t>(round + round / kKinds);
+  const auto turn = static_cast<std::size_t>(round) + static_cast<std::size_t>(round / kKinds);
   if (round < kKinds) return turn % kPrices;
   const std::uint64_t best = *std::ranges::min_element(least_ns_);
   std::vector<std::size_t> good;
