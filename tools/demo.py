@@ -192,13 +192,62 @@ def show_simulated(iterations: int, folder: pathlib.Path) -> bool:
     return report["state"] == "planned" and report["last_iteration_misses"] == 0
 
 
+# -- the same on a device that is too small ----------------------------------------------------------------------------
+
+SMALL = 8 << 30  # bytes; the job takes 14.5 GiB
+
+
+def train_on_small(label: str, door: str, iterations: int, folder: pathlib.Path, extra: dict[str, str]) -> dict | None:
+    """What the job last answered; None: it ended out of memory. Raises Failure for any other end."""
+    script = ["tools/gpu/worker.py", "--model", "gpt2", "--size", "full", "--do",
+              json.dumps([["run", iterations], *([["report"]] if door != "plain" else [])])]
+    job = make_job(label, door, script, "simulated", folder,
+                   {"STOWAGE_SIM_MEMORY": str(SMALL), "STOWAGE_PLAN_CACHE": "off"} | extra)
+    progress(f"training it on a device of {mib(SMALL)}: {label}")
+    run_together([job], lambda: None)
+    answers = [json.loads(line[3:]) for line in job.output if line.startswith("@@ ")]
+    if any("out_of_memory" in answer for answer in answers):
+        return None
+    if len(answers) < 2:
+        raise Failure(f"{label}: the job left no answer:\n{''.join(job.output[-20:])}")
+    return answers[-1]
+
+
+def small_row(label: str, report: dict) -> tuple[str, ...]:
+    budget = report["budget"]
+    schedule = budget["schedule"]
+    takes, least = (100 * value / schedule["ops_ms"] if schedule["ops_ms"] else 0
+                    for value in (schedule["recompute_ms"] + schedule["wait_ms"], schedule["least_ms"]))
+    return (label, "trains", mib(budget["peak_held_bytes"]), str(schedule["evictions"]), str(schedule["recomputed_ops"]),
+            f"{takes:.1f} %", f"{least:.1f} %")
+
+
+def show_small(iterations: int, folder: pathlib.Path) -> bool:
+    expandable = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    rows, trained = [], []
+    for label, name, extra in (("PyTorch's CUDA allocator", "native", {}),
+                               ("expandable segments", "expandable", expandable)):
+        trained.append(train_on_small(name, "plain", 2, folder, extra))
+        rows.append((label, "out of memory" if trained[-1] is None else "trains", *[NONE] * 5))
+    report = train_on_small("Stowage", "entry_point", iterations, folder, {})
+    rows.append(("with Stowage", "out of memory", *[NONE] * 5) if report is None else small_row("with Stowage", report))
+    head = ("", "", "held at most", "evicted", "ops again", "overhead", "least possible")
+    notes = ["STOWAGE=1, and nothing else is set: when the device is nearly full, Stowage begins to see the job's ops.",
+             "evicted        tensors in each iteration; ops again: ops that run again for them",
+             "overhead       what running them again and waiting for copies takes, of the time of the iteration's own ops,",
+             "               by modelled times; least possible: a bound below which no schedule in this memory can be"]
+    show(f"3. The same GPT-2 on a simulated device of {mib(SMALL)}", head, rows, notes)
+    return report is not None and report["budget"]["schedule"]["followed"] and trained == [None, None]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer iterations")
     quick = parser.parse_args().quick
     started = time.perf_counter()
     good = True
-    for part, iterations in ((show_example, 20 if quick else 120), (show_simulated, 6 if quick else 12)):
+    for part, iterations in ((show_example, 20 if quick else 120), (show_simulated, 6 if quick else 12),
+                             (show_small, 12 if quick else 20)):
         try:
             with tempfile.TemporaryDirectory() as folder:
                 good = part(iterations, pathlib.Path(folder)) and good
