@@ -149,8 +149,11 @@ bool BudgetController::end_iteration(MarkSource source) {
 
 bool BudgetController::may_rest() const {
   if (state_.load() != State::kWatching) return true;
-  const bool alone = torch_.threads_in_iterations() <= 1;
-  return between_ops_ && alone && torch_.counters().away().value() == 0;
+  return between_ops_ && is_idle();
+}
+
+bool BudgetController::is_idle() const {
+  return torch_.threads_in_iterations() <= 1 && torch_.counters().away().value() == 0;
 }
 
 bool BudgetController::make_room(Bytes bytes) noexcept {

@@ -145,7 +145,12 @@ class BudgetController {
   void stand_down();
   bool disarm(const std::string& why);
   void note_shortage() noexcept;
+  [[nodiscard]] std::optional<Bytes> free_where_near();
   [[nodiscard]] Bytes held_on_device() const;
+  /// A request needed room since "auto" took effect.
+  [[nodiscard]] bool was_short() const { return shortages_.load() != shortages_at_join_.load(); }
+  /// No other thread is in an iteration, and nothing is away.
+  [[nodiscard]] bool is_idle() const;
   void end_runtime();
   void refuse(const std::string& why);
   void take_limit(Bytes limit) noexcept;
@@ -181,9 +186,9 @@ class BudgetController {
   std::uint64_t marks_ = 0;
   DeviceWatch watch_;
   std::atomic<bool> near_{false};
-  bool counts_ = false;                       ///< the ledger counts upstream, of "auto"
+  std::atomic<bool> counts_{false};           ///< the ledger counts upstream, of "auto"
   std::atomic<std::uint64_t> calm_bytes_{0};  ///< given out since then, or since leave() was last asked for
-  std::uint64_t shortages_at_join_ = 0;
+  std::atomic<std::uint64_t> shortages_at_join_{0};
   std::uint32_t calm_marks_ = 0;  ///< in a row with nothing evicted, since "auto" took effect
   std::atomic<std::uint64_t> joins_{0};
   std::atomic<std::uint64_t> joined_at_{0};

@@ -26,12 +26,17 @@ void BudgetController::arm() {
 
 bool BudgetController::nears_end(Bytes bytes) noexcept try {
   if (!is_armed() || !watch_.on_alloc(bytes)) return false;
-  const std::optional<Bytes> free = port_->free_memory();
-  if (!free || !watch_.is_near(held_on_device(), *free)) return false;
+  if (!free_where_near()) return false;
   near_ = true;
   return true;
 } catch (const std::exception&) {  // a device that does not answer now does later
   return false;
+}
+
+// What the device has free, if the job has nearly filled it.
+std::optional<Bytes> BudgetController::free_where_near() {
+  const std::optional<Bytes> free = port_->free_memory();
+  return free && watch_.is_near(held_on_device(), *free) ? free : std::nullopt;
 }
 
 // Counting upstream's bytes costs each of its requests a little, so it begins when they matter.
@@ -42,20 +47,20 @@ Bytes BudgetController::held_on_device() const {
 bool BudgetController::join() {
   near_ = false;
   if (!is_armed()) return false;
-  const std::optional<Bytes> free = port_->free_memory();
-  if (!free || !watch_.is_near(held_on_device(), *free)) return false;
+  const std::optional<Bytes> free = free_where_near();
+  if (!free) return false;
   if (port_->is_read_by_address())
     return disarm("a captured graph or another process reads the job's memory by address");
   port_->count_upstream();
   counts_ = true;
   if (Status joined = torch_.join_rescue(port_->finish_work()); !joined)
     return disarm(joined.error().message);
-  state_.change(State::kWatching, "the device is nearly full");
   evictions_at_mark_ = unplanned_evictions();
   calm_marks_ = 0;
   calm_bytes_ = 0;
   shortages_at_join_ = shortages_.load();
   joined_at_ = marks_;
+  state_.change(State::kWatching, "the device is nearly full");
   ++joins_;
   set_limit(DeviceWatch::limit_of(ledger_->held(), *free));
   return true;
@@ -64,15 +69,14 @@ bool BudgetController::join() {
 bool BudgetController::may_leave(Bytes bytes) noexcept {
   if (!budget_.is_auto() || state_.load(std::memory_order_relaxed) != State::kWatching) return false;
   const std::uint64_t given = calm_bytes_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value();
-  if (given < kCalmFillings * ledger_->limit().value()) return false;
+  if (given / kCalmFillings < ledger_->limit().value()) return false;
   calm_bytes_.store(0, std::memory_order_relaxed);
-  return shortages_.load(std::memory_order_relaxed) == shortages_at_join_;
+  return !was_short();
 }
 
 void BudgetController::leave() {
   const bool watches = budget_.is_auto() && state_.load() == State::kWatching;
-  if (!watches || shortages_.load() != shortages_at_join_ || schedule_.follows()) return;
-  if (torch_.threads_in_iterations() <= 1 && torch_.counters().away().value() == 0) stand_down();
+  if (watches && !was_short() && !schedule_.follows() && is_idle()) stand_down();
 }
 
 // Nobody asked for it, so this is no warning.
