@@ -72,45 +72,45 @@ std::uint64_t part_bytes_for(c10::ArrayRef<c10::IValue> arguments) {
   return 0;
 }
 
-// A call on lists that would need too much memory at once. False: it is none, and nothing was done. Where
-// autograd records, one call stays one node.
+// Of the device that the first argument, a tensor, is on.
+std::uint64_t limit_for(c10::ArrayRef<c10::IValue> arguments) {
+  const at::Tensor* const first = tensor_in(arguments[0]);
+  if (first == nullptr || !has_plain_memory(*first)) return 0;
+  return machine().limit_bytes.at(first->is_cuda() ? 1 : 0).load(std::memory_order_relaxed);
+}
+
+// Runs the calls that `parts` makes of one, whose arguments were taken off the stack.
+template <class Parts>
+void run_each(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
+              torch::jit::Stack* stack, const Parts& parts) {
+  torch::jit::Stack results;
+  for (std::size_t part = 0; part < parts.count(); ++part) {
+    torch::jit::Stack mine = parts.arguments_of(part);
+    run_seen(op, traits, below, &mine);
+    Parts::add_results(results, mine);
+  }
+  for (c10::IValue& result : results) stack->push_back(std::move(result));
+}
+
+// A call on lists, or a convolution's backward pass, that would need too much memory at once. False: it is
+// none, and nothing was done. Where autograd records, one call stays one node.
 bool run_in_parts(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
                   torch::jit::Stack* stack) {
-  if (!traits.tensorwise || at::GradMode::is_enabled()) return false;
-  const std::uint64_t most = part_bytes_for(torch::jit::last(*stack, traits.arguments));
-  if (most == 0) return false;
-  const torch::jit::Stack arguments(stack->end() - traits.arguments, stack->end());
+  if (!(traits.tensorwise || traits.convolution_backward) || at::GradMode::is_enabled()) return false;
+  const c10::ArrayRef<c10::IValue> present = torch::jit::last(*stack, traits.arguments);
+  const std::uint64_t most = traits.tensorwise ? part_bytes_for(present) : 0;
+  const bool splits = traits.convolution_backward && SplitBackward::is_worth_it(present, limit_for(present));
+  if (most == 0 && !splits) return false;
+  const torch::jit::Stack arguments(present.begin(), present.end());
+  if (splits) {
+    torch::jit::drop(*stack, traits.arguments);
+    run_each(op, traits, below, stack, SplitBackward(arguments));
+    return true;
+  }
   const ListGroups groups(traits, arguments, most);
   if (groups.count() < 2) return false;
   torch::jit::drop(*stack, traits.arguments);
-  torch::jit::Stack results;
-  for (std::size_t part = 0; part < groups.count(); ++part) {
-    torch::jit::Stack mine = groups.arguments_of(part);
-    run_seen(op, traits, below, &mine);
-    ListGroups::add_results(results, mine);
-  }
-  for (c10::IValue& result : results) stack->push_back(std::move(result));
-  return true;
-}
-
-// A convolution's backward pass that needs too much memory at once. False: it is none, and nothing was done.
-bool run_split(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
-               torch::jit::Stack* stack) {
-  if (!traits.convolution_backward || at::GradMode::is_enabled()) return false;
-  const torch::jit::Stack arguments(stack->end() - traits.arguments, stack->end());
-  const at::Tensor* const gradient = tensor_in(arguments[0]);
-  if (gradient == nullptr || !has_plain_memory(*gradient)) return false;
-  const auto& limit = machine().limit_bytes.at(gradient->is_cuda() ? 1 : 0);
-  if (!SplitBackward::is_worth_it(arguments, limit.load(std::memory_order_relaxed))) return false;
-  torch::jit::drop(*stack, traits.arguments);
-  const SplitBackward split(arguments);
-  torch::jit::Stack results;
-  for (std::size_t call = 0; call < SplitBackward::kCalls; ++call) {
-    torch::jit::Stack mine = split.arguments_of(call);
-    run_seen(op, traits, below, &mine);
-    SplitBackward::add_results(results, mine);
-  }
-  for (c10::IValue& result : results) stack->push_back(std::move(result));
+  run_each(op, traits, below, stack, groups);
   return true;
 }
 
@@ -126,8 +126,7 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
   if (below.has_any(c10::autocast_dispatch_keyset)) return op.redispatchBoxed(below, stack);
   const OpTraits& traits = traits_of(op);
   if (is_composite_call(op, traits, below)) return run_composite(op, traits, below, stack);
-  if (!run_in_parts(op, traits, below, stack) && !run_split(op, traits, below, stack))
-    run_seen(op, traits, below, stack);
+  if (!run_in_parts(op, traits, below, stack)) run_seen(op, traits, below, stack);
 }
 
 // Ops of which nothing needs to be known cost nothing either: the dispatcher does not stop at the key for

@@ -14,8 +14,9 @@ constexpr std::size_t kResults = 3;
 }  // namespace
 
 bool SplitBackward::is_worth_it(c10::ArrayRef<c10::IValue> arguments, std::uint64_t limit) {
-  const std::vector<bool> mask = arguments.back().toBoolList().vec();
-  if (limit == 0 || mask.size() != kResults || !mask[0] || !(mask[1] || mask[2])) return false;
+  if (limit == 0) return false;
+  const c10::List<bool> mask = arguments.back().toBoolList();
+  if (mask.size() != kResults || !mask.get(0) || !(mask.get(1) || mask.get(2))) return false;
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < kTensors; ++i) {
     const at::Tensor* const tensor = tensor_in(arguments[i]);

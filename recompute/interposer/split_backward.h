@@ -20,20 +20,20 @@ namespace stowage::recompute {
 
 class SplitBackward {
  public:
-  static constexpr std::size_t kCalls = 2;
-
   /// True if what the call reads and makes is more than half of `limit` bytes, which are not 0, and it makes
   /// both gradients. Requires: traits.convolution_backward.
   [[nodiscard]] static bool is_worth_it(c10::ArrayRef<c10::IValue> arguments, std::uint64_t limit);
 
   /// Requires: is_worth_it(). The arguments outlive this.
   explicit SplitBackward(c10::ArrayRef<c10::IValue> arguments) : arguments_(arguments) {}
+  [[nodiscard]] static std::size_t count() { return kCalls; }
   /// The arguments of call 0 or 1.
   [[nodiscard]] torch::jit::Stack arguments_of(std::size_t call) const;
   /// Adds what a call returned to what the one before it did.
   static void add_results(torch::jit::Stack& all, const torch::jit::Stack& more);
 
  private:
+  static constexpr std::size_t kCalls = 2;
   c10::ArrayRef<c10::IValue> arguments_;
 };
 
