@@ -11,7 +11,9 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.recompute import jobs, probe, trainers
-from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
+from tests.recompute.forced_evictions_test import differences
+
+pytestmark = pytest.mark.usefixtures("deterministic")
 
 ITERATIONS = 4
 

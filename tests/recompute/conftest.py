@@ -5,12 +5,17 @@ import torch
 
 
 @pytest.fixture
-def runtime():
+def deterministic():
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture
+def runtime(deterministic):
     from tests.recompute import probe  # only where CTest says where it lies
 
     torch.manual_seed(0)
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
     with probe.installed():
         yield
-    torch.use_deterministic_algorithms(False)

@@ -13,18 +13,12 @@ import torch
 from tests.recompute import probe
 from tests.recompute.jobs import JOBS
 
+pytestmark = pytest.mark.usefixtures("deterministic")
+
 SEEDS = int(os.environ.get("STOWAGE_EVICTION_SEEDS", "2"))
 FIRST_SEED = int(os.environ.get("STOWAGE_EVICTION_FIRST_SEED", "0"))
 ITERATIONS = 10 if SEEDS <= 10 else 2
 EVERY = (1, 3, 7, 20, 2)  # ops between forced evictions, in turn
-
-
-@pytest.fixture(autouse=True)
-def deterministic():
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 @functools.cache

@@ -17,17 +17,11 @@ from stowage import _budget
 from tests.recompute import probe
 from tests.recompute.jobs import JOBS
 
+pytestmark = pytest.mark.usefixtures("deterministic")
+
 SEEDS = int(os.environ.get("STOWAGE_JOINING_SEEDS", "3"))
 ITERATIONS = 3
 EVERY = (1, 3, 7)  # ops between forced evictions, in turn
-
-
-@pytest.fixture(autouse=True)
-def deterministic():
-    torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
-    yield
-    torch.use_deterministic_algorithms(False)
 
 
 class _Steps:

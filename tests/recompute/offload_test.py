@@ -12,10 +12,11 @@ from torch import nn
 
 from tests.recompute import jobs, probe
 from tests.recompute.budget_test import counting_allocator  # noqa: F401 (a fixture)
-from tests.recompute.forced_evictions_test import (EVERY, FIRST_SEED, ITERATIONS, SEEDS, deterministic,  # noqa: F401
-                                                   differences, plain)
+from tests.recompute.forced_evictions_test import EVERY, FIRST_SEED, ITERATIONS, SEEDS, differences, plain
 from tests.recompute.fork_test import in_child
 from tests.recompute.probe import data, evict, is_evicted, offload
+
+pytestmark = pytest.mark.usefixtures("deterministic")
 
 
 @pytest.fixture

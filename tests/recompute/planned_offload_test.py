@@ -7,8 +7,10 @@ import torch
 from torch import nn
 
 from tests.recompute import jobs, planned_probe, probe
-from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
+from tests.recompute.forced_evictions_test import differences
 from tests.recompute.planned_probe import library
+
+pytestmark = pytest.mark.usefixtures("deterministic")
 
 RECORDED = 2  # the iteration that is written down: optimizers have their state
 LIMITED = RECORDED + 3  # from here on: what lasts is known by its use in the iteration before

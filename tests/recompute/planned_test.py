@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from tests.recompute import budget_test, jobs, planned_probe, probe
-from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
+from tests.recompute.forced_evictions_test import differences
 from tests.recompute.planned_probe import library
+
+pytestmark = pytest.mark.usefixtures("deterministic")
 
 ITERATIONS = 10
 RECORDED = 2  # the iteration that is written down: optimizers have their state

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from tests.recompute import probe
-from tests.recompute.forced_evictions_test import deterministic, differences  # noqa: F401 (a fixture)
+from tests.recompute.forced_evictions_test import differences
 from tests.recompute.jobs import JOBS
+
+pytestmark = pytest.mark.usefixtures("deterministic")
 
 ITERATIONS = 3
 

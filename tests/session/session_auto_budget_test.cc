@@ -58,6 +58,11 @@ class SessionAutoBudget : public ::testing::Test {
     port_.free = *port_.free - Bytes(bytes);
     return job.allocate(bytes);
   }
+  /// The same with more than half of the device, and "auto" takes effect.
+  void fill_until_it_joins(FakeJob& job) {
+    fill(job, 520'000);
+    torch_.between_ops();
+  }
   static nlohmann::json report(const Session& session) {
     return nlohmann::json::parse(session.report_json());
   }
@@ -98,8 +103,7 @@ TEST_F(SessionAutoBudget, TakesEffectBetweenTwoOpsOfTheFirstIteration) {
 TEST_F(SessionAutoBudget, LeavesAgainWhereIterationsFitAndComesBackWhenTheyDoNot) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  void* const model = fill(job, 520'000);
-  torch_.between_ops();
+  fill_until_it_joins(job);
   for (int i = 0; i < 4; ++i) job.iterate();
   EXPECT_FALSE(torch_.installed || port_.count.limited() || session.has_budget());
   EXPECT_EQ(torch_.noted_limit, Bytes(0));
@@ -112,14 +116,12 @@ TEST_F(SessionAutoBudget, LeavesAgainWhereIterationsFitAndComesBackWhenTheyDoNot
   EXPECT_EQ(session.state(), SessionState::kRecording) << "a plan is for iterations that evict nothing";
   EXPECT_TRUE(torch_.installed && port_.count.limited());
   EXPECT_EQ(report(session)["budget"]["joins"], 2);
-  static_cast<void>(model);
 }
 
 TEST_F(SessionAutoBudget, LeavesAgainWhereNobodyMarksIterations) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  fill(job, 520'000);
-  torch_.between_ops();
+  fill_until_it_joins(job);
   torch_.between_ops = nullptr;
   const auto serve = [&](int requests) {
     for (int i = 0; i < requests; ++i) job.free(job.allocate(100'000));
@@ -135,8 +137,7 @@ TEST_F(SessionAutoBudget, LeavesAgainWhereNobodyMarksIterations) {
 TEST_F(SessionAutoBudget, StaysWithoutMarksWhereRoomWasMade) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  fill(job, 520'000);
-  torch_.between_ops();
+  fill_until_it_joins(job);
   torch_.between_ops = nullptr;
   session.make_room(Bytes(900'000));
   for (int i = 0; i < 200; ++i) job.free(job.allocate(100'000));
@@ -147,8 +148,7 @@ TEST_F(SessionAutoBudget, StaysWithoutMarksWhereRoomWasMade) {
 TEST_F(SessionAutoBudget, StaysWhileIterationsEvict) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  fill(job, 520'000);
-  torch_.between_ops();
+  fill_until_it_joins(job);
   for (int i = 0; i < 12; ++i) {
     ++torch_.counts.evictions;
     job.iterate();
@@ -187,8 +187,7 @@ TEST_F(SessionAutoBudget, EvictsNothingThatAGraphReadsByAddress) {
   port_.read_by_address = true;
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  fill(job, 520'000);
-  torch_.between_ops();
+  fill_until_it_joins(job);
   fill(job, 200'000);
   EXPECT_EQ(torch_.calls_asked, 1);
   EXPECT_FALSE(torch_.installed || port_.count.limited());
@@ -227,8 +226,7 @@ TEST_F(SessionAutoBudget, IsNotTheDefaultOnTheCpu) {
 TEST_F(SessionAutoBudget, EndsWithTheSession) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  fill(job, 520'000);
-  torch_.between_ops();
+  fill_until_it_joins(job);
   session.stop();
   EXPECT_FALSE(torch_.installed || port_.count.limited());
   torch_.between_ops();

@@ -70,6 +70,11 @@ def environment(door: str, device: str, report: pathlib.Path, extra: dict[str, s
     return wanted | extra
 
 
+def answers_in(output: str) -> list[dict]:
+    """What tools/gpu/worker.py has answered to its commands."""
+    return [json.loads(line[3:]) for line in output.splitlines() if line.startswith("@@ ")]
+
+
 def command(door: str, script: list[str]) -> list[str]:
     if door in ("plain", "entry_point", "warm_entry_point", "preload"):
         return [sys.executable, *script]
