@@ -205,7 +205,7 @@ def train_on_small(label: str, door: str, iterations: int, folder: pathlib.Path,
                    {"STOWAGE_SIM_MEMORY": str(SMALL), "STOWAGE_PLAN_CACHE": "off"} | extra)
     progress(f"training it on a device of {mib(SMALL)}: {label}")
     run_together([job], lambda: None)
-    answers = [json.loads(line[3:]) for line in job.output if line.startswith("@@ ")]
+    answers = harness.answers_in("".join(job.output))
     if any("out_of_memory" in answer for answer in answers):
         return None
     if len(answers) < 2:

@@ -67,7 +67,7 @@ def report_of(job: str, side: str, memory: str, batch: int) -> dict | None:
         environment = harness.environment(door, "simulated", pathlib.Path(folder) / "report.json", settings)
         done = subprocess.run(harness.command(door, [str(word) for word in words]), env=environment, cwd=ROOT, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    answers = [json.loads(line[3:]) for line in done.stdout.splitlines() if line.startswith("@@ ")]
+    answers = harness.answers_in(done.stdout)
     if any("out_of_memory" in answer for answer in answers):
         return None
     if done.returncode != 0 or len(answers) < 2:

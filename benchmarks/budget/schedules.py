@@ -58,8 +58,7 @@ def run(model: str, share: int) -> str:
 
 def report_in(output: str) -> dict:
     """The last that the worker answered, or nothing where it did not come so far."""
-    answers = [json.loads(line[3:]) for line in output.splitlines() if line.startswith("@@ ")]
-    return next((answer for answer in reversed(answers) if answer.get("budget")), {})
+    return next((answer for answer in reversed(harness.answers_in(output)) if answer.get("budget")), {})
 
 
 def cell(output: str, share: int) -> str:
