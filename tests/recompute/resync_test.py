@@ -10,10 +10,11 @@ from tests.recompute.planned_test import (  # noqa: F401 (fixtures among them)
     LARGE,
     RECORDED,
     Followed,
-    deterministic,
     exact_allocator,
     nothing_followed,
 )
+
+pytestmark = pytest.mark.usefixtures("deterministic")
 
 LAST = 20
 WIDTH, BATCH = 64, 512
