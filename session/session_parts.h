@@ -60,7 +60,8 @@ struct SessionParts {
   SessionFacts facts;
   ReservedGuard guard{port, info, budget, arena, facts};
   DeviceRoom room{port, arena, guard};
-  PlanUnderBudget under_budget{budget, port, arena, facts};
+  LastingMemory lasting{budget, port, torch, info.device};
+  PlanUnderBudget under_budget{budget, port, arena, lasting, facts};
   EarlySteps early_steps{port, arena};
   OpeningPhase opening{settings, arena};
   std::atomic<bool> may_begin_planned{true};  ///< until the first allocation
@@ -74,7 +75,7 @@ struct SessionParts {
   Recording recording;
   Learner learner{recording};
   PlanBook plans;
-  EvictionWatch evictions{budget, port, arena, recording, facts};
+  EvictionWatch evictions{budget, port, arena, lasting, recording, facts};
   Planning planning{settings, port, recording, plans, guard, facts};
   PlanWorth worth{arena, plans, guard, room};
   PlanSwitch plan_switch{under_budget, worth, room, arena};

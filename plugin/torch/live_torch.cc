@@ -10,6 +10,7 @@
 #include "plugin/torch/python_calls.h"
 #include "plugin/torch/step_timer.h"
 #include "recompute/demand.h"
+#include "recompute/lasting.h"
 #include "recompute/planned.h"
 #include "recompute/recompute.h"
 #include "session/ports/device_port.h"
@@ -146,6 +147,10 @@ bool LiveTorch::make_room(Bytes bytes, const Device& device) {
 bool LiveTorch::recomputes() const { return Runtime::replaying() || Runtime::may_fail(); }
 
 bool LiveTorch::may_fail() const { return Runtime::may_fail(); }
+
+Bytes LiveTorch::gather_lasting(const Device& device) {
+  return recompute::gather_lasting(type_of(device), index_of(device));
+}
 
 bool LiveTorch::make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) {
   return Runtime::make_contiguous_room(bytes, type_of(device), space);

@@ -58,6 +58,7 @@ class LiveTorch final : public session::TorchPort {
   bool make_room(Bytes bytes, const Device& device) override;
   [[nodiscard]] bool recomputes() const override;
   [[nodiscard]] bool may_fail() const override;
+  Bytes gather_lasting(const Device& device) override;
   bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) override;
   [[nodiscard]] Bytes evictable(const Device& device) const override;
   std::string explain(const Shortage& shortage, const Device& device) override;

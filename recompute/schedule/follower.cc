@@ -87,6 +87,16 @@ std::size_t Follower::first_lasting() const {
                                   lasting.begin());
 }
 
+std::unordered_set<std::uint64_t> Follower::sent_away() const {
+  std::unordered_set<std::uint64_t> serials;
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
+    for (const Action& action : kinds_[kind].actions)
+      if (action.entry >= kLastingEntries)
+        serials.insert(lasting_[kind][action.entry - kLastingEntries].serial);
+  }
+  return serials;
+}
+
 bool Follower::asks_for_inputs() const {
   if (!acted_ || kinds_.empty() || kinds_[now_].lasting.empty()) return false;
   const std::size_t first = first_lasting();

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "core/runtime/runtime_counters.h"
@@ -50,6 +51,8 @@ class Follower {
   void made(const StorageRecord& record);
   /// An iteration ended and the next begins.
   void next_iteration();
+  /// Serial numbers of what lasts and is offloaded by one of the schedules: known once that was followed.
+  [[nodiscard]] std::unordered_set<std::uint64_t> sent_away() const;
   [[nodiscard]] const FollowCounters& counts() const { return counts_; }
 
  private:

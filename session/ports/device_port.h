@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -48,6 +49,10 @@ class DevicePort {
   /// An early optimizer step begins or ends: keep its state apart from what is cached before and after it.
   /// May synchronise.
   virtual void part_optimizer_state(bool /*begins*/) {}
+  /// Runs `move`, which moves what lasts to other memory: takes that apart from all else, and gives the pages
+  /// back that are left. False, and nothing was run: the device loses nothing between tensors. May
+  /// synchronise.
+  virtual bool gather_lasting(const std::function<void()>& /*move*/) { return false; }
   /// An iteration under a budget ended. `evicted`: it evicted tensors beyond what a schedule says;
   /// `planned`: a plan serves. If upstream refused memory, the port may make every such iteration begin with
   /// the same free memory, so that each evicts the same tensors.

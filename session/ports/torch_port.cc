@@ -25,6 +25,7 @@ class NoTorch final : public TorchPort {
   bool make_room(Bytes, const Device&) override { return false; }
   [[nodiscard]] bool recomputes() const override { return false; }
   [[nodiscard]] bool may_fail() const override { return false; }
+  Bytes gather_lasting(const Device&) override { return Bytes(0); }
   bool make_contiguous_room(Bytes, const Device&, const FreeSpace&) override { return false; }
   [[nodiscard]] Bytes evictable(const Device&) const override { return Bytes(0); }
   std::string explain(const Shortage&, const Device&) override { return {}; }

@@ -76,6 +76,9 @@ class TorchPort {
   [[nodiscard]] virtual bool recomputes() const = 0;
   /// An out-of-memory error on the calling thread would not reach the job: something else is tried then.
   [[nodiscard]] virtual bool may_fail() const = 0;
+  /// Moves what outlives iterations to other memory of the device, which it takes as any request does.
+  /// Returns how many bytes. Between ops.
+  virtual Bytes gather_lasting(const Device& device) = 0;
   /// Contiguous room in `space`; true: something was evicted for it.
   virtual bool make_contiguous_room(Bytes bytes, const Device& device, const FreeSpace& space) = 0;
   /// Bytes that make_room() may free there.

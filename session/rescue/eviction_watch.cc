@@ -30,6 +30,7 @@ std::optional<SessionVerdict> EvictionWatch::on_mark(MarkSource source, SessionS
 
 SessionVerdict EvictionWatch::rescued_mark() {
   arena_.give_back();
+  lasting_.gather();
   calm_marks_ = evicted_ ? 0 : calm_marks_ + 1;
   const ScheduleController& schedule = budget_.schedule();
   if (calm_marks_ < (schedule.is_steady() ? 1 : kCalmMarks)) return {};

@@ -16,6 +16,7 @@
 #include "session/facts/session_facts.h"
 #include "session/ports/device_port.h"
 #include "session/recording/recording.h"
+#include "session/rescue/lasting_memory.h"
 #include "session/states/session_verdict.h"
 
 namespace stowage::session {
@@ -23,9 +24,14 @@ namespace stowage::session {
 class EvictionWatch {
  public:
   /// All must outlive it.
-  EvictionWatch(BudgetController& budget, DevicePort& port, ServedArena& arena, Recording& recording,
-                SessionFacts& facts)
-      : budget_(budget), port_(port), arena_(arena), recording_(recording), facts_(facts) {}
+  EvictionWatch(BudgetController& budget, DevicePort& port, ServedArena& arena, LastingMemory& lasting,
+                Recording& recording, SessionFacts& facts)
+      : budget_(budget),
+        port_(port),
+        arena_(arena),
+        lasting_(lasting),
+        recording_(recording),
+        facts_(facts) {}
 
   /// An iteration ended in state `now`; tells the budget. A verdict if it evicted while recording, or the
   /// schedule is followed no longer: the recording, of iterations that do not come again, is discarded and
@@ -42,6 +48,7 @@ class EvictionWatch {
   BudgetController& budget_;
   DevicePort& port_;
   ServedArena& arena_;
+  LastingMemory& lasting_;
   Recording& recording_;
   SessionFacts& facts_;
   bool follows_ = false;              ///< a schedule, after the last mark

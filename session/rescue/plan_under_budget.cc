@@ -37,7 +37,8 @@ void PlanUnderBudget::leave() {
 SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
   if (!budget_.on()) return {};
   if (is_scheduled() && !budget_.schedule().follows()) return rescue_for({});
-  const Bytes excess = port_.commits_on_touch() ? Bytes(0) : excess_of(plans);
+  Bytes excess = excess_of(plans);
+  if (excess.value() != 0 && lasting_.gather(excess)) excess = excess_of(plans);
   if (excess.value() != 0) return refuse_arena(plans.height, excess);
   if (budget_.between_ops()) return {};
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
@@ -46,6 +47,7 @@ SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
 // Where pages come one by one, what the last iteration passed on goes before all of them are there. How much
 // upstream cannot give back then, nobody knows: that shows when it does not fit.
 Bytes PlanUnderBudget::excess_of(const JointPlan& plans) const {
+  if (port_.commits_on_touch()) return Bytes(0);
   const Ledger& ledger = *port_.ledger();
   if (!port_.commits_in_parts()) return ledger.missing(plans.height);
   const Bytes sum = plans.height + arena_.staying_outside(plans);

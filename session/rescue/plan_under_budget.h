@@ -16,6 +16,7 @@
 #include "session/budget/budget_controller.h"
 #include "session/facts/session_facts.h"
 #include "session/ports/device_port.h"
+#include "session/rescue/lasting_memory.h"
 #include "session/states/session_verdict.h"
 
 namespace stowage::session {
@@ -23,8 +24,9 @@ namespace stowage::session {
 class PlanUnderBudget {
  public:
   /// All must outlive it.
-  PlanUnderBudget(BudgetController& budget, DevicePort& port, ServedArena& arena, SessionFacts& facts)
-      : budget_(budget), port_(port), arena_(arena), facts_(facts) {}
+  PlanUnderBudget(BudgetController& budget, DevicePort& port, ServedArena& arena, LastingMemory& lasting,
+                  SessionFacts& facts)
+      : budget_(budget), port_(port), arena_(arena), lasting_(lasting), facts_(facts) {}
 
   /// A first plan is requested: for iterations under the schedule that is followed now, if there is one.
   void prepare();
@@ -77,6 +79,7 @@ class PlanUnderBudget {
   BudgetController& budget_;
   DevicePort& port_;
   ServedArena& arena_;
+  LastingMemory& lasting_;
   SessionFacts& facts_;
   std::atomic<bool> scheduled_{false};
   bool lost_ = false;            ///< see gave_up_arena()

@@ -99,6 +99,14 @@ def test_parameters_and_optimizer_state_are_offloaded(name):
     assert "cannot be recomputed" in refused["error"] and refused["report"]["budget"]["offloads"] == 0
 
 
+def test_what_lasts_lies_together_under_a_schedule():
+    """Twelve averages of 3 MiB, each of which would keep a page of 12 MiB from the plan's arena."""
+    _, left = at("averages", 66)
+    report = left["report"]
+    assert not left["error"] and report["state"] == "planned" and report["last_iteration_misses"] == 0
+    assert report["upstream_reserved_bytes"] - report["upstream_allocated_bytes"] <= 2 * (12 << 20)
+
+
 # With a schedule and without, where PyTorch's allocator refuses something in every iteration and where it does not.
 STEADY_CASES = [("wide_convolutions", 75), ("large_densenet", 50), ("double_backward", 50),
                 *((name, percent) for name in NAMES for percent in PERCENTS if percent >= REACHED.get(name, 75))]

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/support/mix.h"
+#include "recompute/lasting.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/recompute.h"
 #include "recompute/settings/float_mode.h"
@@ -156,6 +157,8 @@ PROBE int probe_contiguous_room(void* storage) {
 }
 PROBE void probe_uninstall() { Runtime::uninstall(); }
 PROBE const char* probe_text() { return text.c_str(); }
+/// How many bytes were moved.
+PROBE unsigned long long probe_gather_lasting() { return gather_lasting(0, -1).value(); }
 PROBE void probe_end_iteration() { Runtime::end_iteration(); }
 PROBE void probe_watch_until_iteration_ends() { Runtime::watch_until_iteration_ends(); }
 PROBE void probe_know(void* storage) { Runtime::know(static_cast<c10::StorageImpl*>(storage)); }

@@ -23,7 +23,8 @@ library.probe_draws.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
 library.probe_switch.restype = ctypes.c_char_p
 library.probe_float_control.restype = ctypes.c_uint
 library.probe_budget.argtypes = [ctypes.c_ulonglong]
-library.probe_held.restype = library.probe_peak.restype = library.probe_choices.restype = ctypes.c_ulonglong
+for _name in ("held", "peak", "choices", "gather_lasting"):
+    getattr(library, f"probe_{_name}").restype = ctypes.c_ulonglong
 
 COUNTERS = ("ops", "recorded", "evictions", "restores", "replays", "ops_ns", "replay_ns", "search_ns", "evicted",
             "evicted_total", "rooms", "refusals", "verified", "compared", "wrong", "choices", "offloads", "fetches",

@@ -40,6 +40,11 @@ class FakePort : public DevicePort {
     reserved_ = std::min(reserved_, held_ + pinned);
   }
   void part_optimizer_state(bool) override { ++parts; }
+  bool gather_lasting(const std::function<void()>& move) override {
+    if (gathers) move();
+    if (gathers && gathered) gathered();
+    return gathers;
+  }
   void stay_out() override { ++outs; }
   void even_out(bool, bool) override {
     if (const std::function<void()> call = std::exchange(in_next_mark, nullptr)) call();
@@ -113,6 +118,8 @@ class FakePort : public DevicePort {
   std::function<void()> in_next_mark;  ///< called under a budget
   bool on_touch = false;
   bool in_parts = false;
+  bool gathers = false;  ///< memory is lost between tensors that last
+  std::function<void()> gathered;
   bool caches = false;  ///< upstream keeps what it has, and tells its peaks
   /// What upstream keeps lies in pieces of so many bytes, and serves no larger request.
   Bytes piece{std::numeric_limits<std::uint64_t>::max()};

@@ -57,6 +57,11 @@ class FakeTorch final : public TorchPort {
       recording_ = false;
     }
   }
+  Bytes gather_lasting(const Device&) override {
+    ++gathered;
+    if (on_gather) on_gather();
+    return Bytes(0);
+  }
   bool make_room(Bytes, const Device&) override {
     ++rooms_asked;
     return searches_in_vain-- == 0;
@@ -96,6 +101,8 @@ class FakeTorch final : public TorchPort {
   std::function<void()> between_ops;  ///< what is to be called there
   int calls_asked = 0;
   int joins = 0;
+  int gathered = 0;  ///< times that what lasts was moved
+  std::function<void()> on_gather;
   bool observing_ops = false;
   std::uint32_t iterations_with_ops = 1;
   bool installed = false;

@@ -191,6 +191,55 @@ TEST(ScheduledPlans, ThatAnEarlierRunKeptAreFollowedWithTheRuntimeInPlaceToo) {
   EXPECT_LT(planned_at[1], planned_at[0]) << "the plan was found";
 }
 
+TEST_F(SessionSchedule, WhatLastsIsMovedTogetherOnceUnderIt) {
+  port_.gathers = true;
+  start(kTight);
+  while (!torch_.follows) job_->iterate();
+  EXPECT_EQ(torch_.gathered, 0) << "what the schedule offloads is not known yet";
+  ASSERT_TRUE(reach(SessionState::kPlanned));
+  for (int i = 0; i < 20; ++i) job_->iterate();
+  EXPECT_EQ(torch_.gathered, 1);
+}
+
+struct UntilPlanned {
+  int iterations = 0;  ///< 40: it was not
+  int schedules = 0;
+};
+/// `lost` bytes between what lasts are given back once that is moved.
+UntilPlanned run_until_planned(const std::filesystem::path& folder, std::uint64_t lost, bool gathers) {
+  FakePort port;
+  FakeTorch torch;
+  port.counted = true;
+  port.gathers = gathers;
+  torch.iteration.emplace(planner::schedule::chain(10, 4));
+  torch.on_gather = [&] { port.count.give(Bytes(std::exchange(lost, 0))); };
+  Settings settings = settings_for(kTight + kGradient);  // the arena is taken at once
+  settings.plan_cache = folder.string();
+  settings.record_ops = true;  // so that planning takes an iteration more
+  Session session(port, torch, settings);
+  port.count.take(Bytes(lost));
+  Job job(port, torch, session);
+  UntilPlanned run;
+  while (session.state() != SessionState::kPlanned && ++run.iterations < 40) job.iterate();
+  run.schedules = torch.followed;
+  return run;
+}
+
+TEST(LastingMemoryUnderASchedule, LeavesRoomForAnArenaThatDidNotFit) {
+  constexpr std::uint64_t kLost = 8192;
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("stowage-lasting-" + std::to_string(getpid()));
+  EXPECT_EQ(run_until_planned(folder, kLost, /*gathers=*/false).iterations, 40);
+  fs::remove_all(folder);
+  const UntilPlanned first = run_until_planned(folder, kLost, /*gathers=*/true);
+  EXPECT_LT(first.iterations, 16);
+  EXPECT_EQ(first.schedules, 1) << "none for less";
+  const UntilPlanned second = run_until_planned(folder, kLost, /*gathers=*/true);
+  EXPECT_LT(second.iterations, first.iterations) << "also a plan that an earlier run kept";
+  EXPECT_EQ(second.schedules, 1);
+  fs::remove_all(folder);
+}
+
 TEST_F(SessionSchedule, EvictionsBeyondItAreNotPlanned) {
   start(kRoomy);
   ASSERT_TRUE(reach(SessionState::kRecording) && torch_.followed == 0);

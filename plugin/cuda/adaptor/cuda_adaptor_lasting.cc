@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
+#include "plugin/cuda/upstream/lasting_requests.h"
 #include "tracer/observers/factory_ops.h"
 #include "tracer/observers/op_observer.h"
 
@@ -25,6 +26,14 @@ bool is_optimizer_state(const session::Session& session, bool limited) {
   return session.expects_lasting() && (limited ? !tracer::in_foreach_op() : tracer::in_factory_op());
 }
 
+bool lasts(const session::Session& session, std::size_t bytes, bool limited, const void* caller) {
+  if (LastingRequests::depth() > 0) return true;
+  const session::SessionState state = session.state();
+  if (state != session::SessionState::kRecording && state != session::SessionState::kPlanning) return false;
+  return is_optimizer_state(session, limited) || is_blas_workspace(bytes, caller) ||
+         is_parameter(session, bytes);
+}
+
 }  // namespace
 
 // Optimizer state and cuBLAS workspaces are allocated among activations and gradients, and outlive them. In
@@ -34,12 +43,8 @@ bool is_optimizer_state(const session::Session& session, bool limited) {
 // from there, too: what lasts then has one last page that is partly used, not two.
 void* CudaAdaptor::allocate_lasting(CudaDevice& device, std::size_t bytes, StreamId id, const void* caller) {
   if (id != StreamId{0}) return nullptr;
-  const session::SessionState state = device.session.state();
-  if (state != session::SessionState::kRecording && state != session::SessionState::kPlanning) return nullptr;
   const bool limited = device.port.ledger()->limited();
-  if (!is_optimizer_state(device.session, limited) && !is_blas_workspace(bytes, caller) &&
-      !is_parameter(device.session, bytes))
-    return nullptr;
+  if (!lasts(device.session, bytes, limited, caller)) return nullptr;
   if (!limited) return upstream_.raw_alloc_with_stream(bytes, cudaStreamLegacy);
   const NotTheEnd quiet;
   try {

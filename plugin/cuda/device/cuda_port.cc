@@ -16,6 +16,7 @@
 #include "plugin/cuda/device/cuda_device.h"
 #include "plugin/cuda/device/device_clock.h"
 #include "plugin/cuda/device/memory_history.h"
+#include "plugin/cuda/upstream/lasting_requests.h"
 #include "plugin/cuda/upstream/torch_versions.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "session/settings/notice.h"
@@ -189,6 +190,17 @@ void CudaPort::even_out(bool evicted, bool planned) {
 void CudaPort::part_optimizer_state(bool begins) {
   if (begins || settings_.budget.is_set()) release_upstream_cache();
   if (!settings_.budget.is_set()) tracer::watch_factory_ops(begins);
+}
+
+bool CudaPort::gather_lasting(const std::function<void()>& move) {
+  if (!may_wait() || pools_.any()) return false;
+  const c10::cuda::CUDAGuard guard(index_);
+  {
+    const LastingRequests lasting;
+    move();
+  }
+  release_upstream_cache();
+  return true;
 }
 
 void CudaPort::stay_out() { owner_.listener.on_session_off(); }

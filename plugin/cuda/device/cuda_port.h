@@ -43,6 +43,7 @@ class CudaPort final : public session::DevicePort {
   allocator::ArenaCounters* arena_counters() override;
   void release_upstream_cache() override;
   void part_optimizer_state(bool begins) override;
+  bool gather_lasting(const std::function<void()>& move) override;
   void even_out(bool evicted, bool planned) override;
   void stay_out() override;
   session::UpstreamUse upstream_use() override;

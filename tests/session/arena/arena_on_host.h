@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "session/arena/served_arena.h"
+#include "session/rescue/lasting_memory.h"
 #include "session/reserved/reserved_guard.h"
 #include "tests/session/fake_port.h"
 
@@ -43,7 +44,10 @@ struct ArenaOnHost {
                                                 Bytes(0), std::chrono::milliseconds(0));
     make();
   }
-  void make(Fault fault = Fault::kNone) { arena = std::make_unique<ServedArena>(hot, port, *budget, fault); }
+  void make(Fault fault = Fault::kNone) {
+    arena = std::make_unique<ServedArena>(hot, port, *budget, fault);
+    lasting = std::make_unique<LastingMemory>(*budget, port, no_torch(), Device{});
+  }
   void* allocate(std::uint64_t bytes = kBlock) {
     if (allocator::PlannedAllocator* now = hot.serving.load()) return now->allocate(Bytes(bytes), kStream);
     if (allocator::PlannedAllocator* now = arena->settling())
@@ -57,6 +61,8 @@ struct ArenaOnHost {
   std::unique_ptr<BudgetController> budget = std::make_unique<BudgetController>(
       Budget(), nullptr, no_torch(), Device{}, Bytes(0), std::chrono::milliseconds(0));
   std::unique_ptr<ServedArena> arena = std::make_unique<ServedArena>(hot, port, *budget, Fault::kNone);
+  std::unique_ptr<LastingMemory> lasting =
+      std::make_unique<LastingMemory>(*budget, port, no_torch(), Device{});
 };
 
 /// The same for a job that needs `kNeed` bytes without a plan, and a guard that knows so.

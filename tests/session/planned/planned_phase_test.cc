@@ -28,7 +28,7 @@ struct PlannedPhaseTest : testing::Test, PlannedJob {
 
   static constexpr std::uint64_t kTooLarge = 5 * kBlock;  ///< for the arena
 
-  PlanUnderBudget under_budget{*budget, port, *arena, facts};
+  PlanUnderBudget under_budget{*budget, port, *arena, *lasting, facts};
   PlanWorth worth{*arena, plans, guard, room};
   ServedIterations iterations{port, *arena, recording, guard};
   Replanning replanning{settings, port, *budget, *arena, plans, recording, learner, guard, room, facts};

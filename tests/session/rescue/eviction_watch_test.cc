@@ -13,7 +13,7 @@ struct EvictionWatchTest : testing::Test, BudgetOnHost {
   EvictionWatchTest() {
     hold(1 << 20);
     job.recording.start(true);
-    watch = std::make_unique<EvictionWatch>(*budget, port, *arena, job.recording, facts);
+    watch = std::make_unique<EvictionWatch>(*budget, port, *arena, *lasting, job.recording, facts);
   }
   std::optional<SessionVerdict> mark(SessionState now, bool evicts) {
     if (evicts) ++torch.counts.evictions;

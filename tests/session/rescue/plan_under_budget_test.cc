@@ -15,7 +15,7 @@ constexpr std::uint64_t kLimit = 8 * kBlock;
 struct PlanUnderBudgetTest : testing::Test, BudgetOnHost {
   void begin(std::uint64_t limit, bool on_touch = true) {
     hold(limit, on_touch);
-    plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, facts);
+    plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, *lasting, facts);
   }
   /// An arena of so many blocks is served from.
   void serve(std::uint64_t blocks) {
@@ -47,7 +47,7 @@ struct PlanUnderBudgetTest : testing::Test, BudgetOnHost {
 };
 
 TEST_F(PlanUnderBudgetTest, WithoutABudgetEveryPlanFits) {
-  plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, facts);
+  plan = std::make_unique<PlanUnderBudget>(*budget, port, *arena, *lasting, facts);
   plan->prepare();
   EXPECT_FALSE(plan->refuse(joint_of(1000)).changes());
   EXPECT_FALSE(plan->is_scheduled());
@@ -64,6 +64,21 @@ TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenWholeHasToFitAtOnce) {
       verdict.why,
       "the plan's arena of 524288 bytes does not fit into the budget of 524288 bytes beside the 65536 bytes "
       "outside it");
+}
+
+TEST_F(PlanUnderBudgetTest, OneThatDoesNotFitMayOnceWhatLastsLiesTogether) {
+  constexpr Bytes kLost(4096);
+  begin(kLimit, /*on_touch=*/false);
+  follow_schedule();
+  for (int i = 0; i < 3; ++i) mark();
+  plan->prepare();
+  port.count.take(kLost);
+  port.gathers = port.caches = true;
+  port.give_back(port.allocate(kLost));
+  port.gathered = [&] { port.count.give(kLost); };
+  EXPECT_FALSE(plan->refuse(joint_of(8)).changes());
+  port.count.take(kLost);
+  EXPECT_EQ(plan->refuse(joint_of(8)).to, SessionState::kRescuing) << "it is moved once under a schedule";
 }
 
 TEST_F(PlanUnderBudgetTest, AnArenaThatIsTakenByTouchMaySettle) {

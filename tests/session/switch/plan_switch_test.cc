@@ -14,7 +14,7 @@ struct PlanSwitchTest : testing::Test, PlannedJob {
     return verdict.ok() ? *verdict : SessionVerdict{};
   }
 
-  PlanUnderBudget under_budget{*budget, port, *arena, facts};
+  PlanUnderBudget under_budget{*budget, port, *arena, *lasting, facts};
   PlanWorth worth{*arena, plans, guard, room};
   PlanSwitch plan_switch{under_budget, worth, room, *arena};
 };
@@ -69,7 +69,7 @@ TEST_F(PlanSwitchTest, WaitsUntilTheOldArenaCanBePartedWith) {
 TEST_F(PlanSwitchTest, UnderABudgetWhatDoesNotFitIsRescued) {
   limit(2 * kBlock);
   port.on_touch = false;
-  PlanUnderBudget tight(*budget, port, *arena, facts);
+  PlanUnderBudget tight(*budget, port, *arena, *lasting, facts);
   PlanSwitch under_it(tight, worth, room, *arena);
   const Result<SessionVerdict> verdict = under_it.try_plans(joint_of({plan_of(3)}));
   ASSERT_TRUE(verdict.ok());
