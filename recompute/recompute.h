@@ -35,6 +35,8 @@ struct StorageImpl;
 
 namespace stowage::recompute {
 
+class RescueListener;  // away/rescue_watch.h
+
 /// The one runtime of a process.
 class Runtime {
  public:
@@ -129,6 +131,10 @@ class Runtime {
   /// is suspended. They nest; a resume() too many does nothing.
   static void suspend();
   static void resume() noexcept;
+
+  /// `listener` is told of what rescue evicts and brings back from now on, and outlives the runtime; null: no
+  /// one is.
+  static void listen(RescueListener* listener);
 
   /// True while the calling thread recomputes: its allocations and ops are not the job's own.
   static bool replaying() noexcept;

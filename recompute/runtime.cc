@@ -29,6 +29,7 @@ bool search_room(Search search) noexcept try {
   Machine& all = machine();
   if (!all.on.load()) return false;
   const Lock lock(all.mutex);
+  const Rescuing rescuing;
   const std::uint64_t begin = now_ns();
   const bool freed = search(all) || all.book.release_leaves_of_dead();
   all.counters.search_ns += now_ns() - begin;
@@ -221,6 +222,12 @@ void Runtime::suspend() {
 }
 
 void Runtime::resume() noexcept { end_suspension(); }
+
+void Runtime::listen(RescueListener* listener) {
+  Machine& all = machine();
+  const Lock lock(all.mutex);
+  all.residency.rescue().listen(listener);
+}
 
 bool Runtime::replaying() noexcept { return this_thread().replaying > 0; }
 bool Runtime::may_fail() noexcept { return this_thread().may_fail > 0; }

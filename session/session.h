@@ -128,6 +128,11 @@ class Session {
   /// The calling thread is between ops: a budget of "auto" takes effect, if the job has nearly filled the
   /// device, or ends, if it turned out that the job fits.
   void between_ops();
+  /// Rescue evicts the tensor at `address`, whose memory is freed next, brings the one named `id` back, or
+  /// will not any more: for the recording (tracer/recorder/recorder.h), which leaves that out. Any address.
+  void on_set_aside(const void* address, std::uint64_t id);
+  void on_brought_back(const void* address, std::uint64_t id);
+  void on_aside_gone(std::uint64_t id);
   /// Stops serving: every later request goes upstream; live arena addresses stay valid until freed.
   void stop();
   /// stop(), then waits until the planner's thread no longer uses the session. Call at process exit.

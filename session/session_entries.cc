@@ -132,6 +132,21 @@ bool Session::record_stream(void* address, StreamId stream) {
   return ours;
 }
 
+void Session::on_set_aside(const void* address, std::uint64_t id) {
+  if (tracer::Recorder* const recorder = hot_.recorder.load(std::memory_order_acquire))
+    recorder->on_set_aside(address, id);
+}
+
+void Session::on_brought_back(const void* address, std::uint64_t id) {
+  if (tracer::Recorder* const recorder = hot_.recorder.load(std::memory_order_acquire))
+    recorder->on_brought_back(address, id);
+}
+
+void Session::on_aside_gone(std::uint64_t id) {
+  if (tracer::Recorder* const recorder = hot_.recorder.load(std::memory_order_acquire))
+    recorder->on_aside_gone(id);
+}
+
 void Session::watch_blocks(bool wanted) { state_->hot.history.store(wanted, std::memory_order_relaxed); }
 
 void Session::finish_frees() {

@@ -36,11 +36,15 @@ int index_of(const Device& device) { return static_cast<int>(device.index); }
 }  // namespace
 
 LiveTorch::LiveTorch()
-    : users_([this] { return Runtime::install(debugging_.options()); },
-             [this] {
-               // Nobody reads a tensor any more, and there may be no room for all that was offloaded.
-               if (!at_end_.load()) Runtime::uninstall();
-             }) {}
+    : users_(
+          [this] {
+            Runtime::listen(&rescue_recording_);
+            return Runtime::install(debugging_.options());
+          },
+          [this] {
+            // Nobody reads a tensor any more, and there may be no room for all that was offloaded.
+            if (!at_end_.load()) Runtime::uninstall();
+          }) {}
 
 LiveTorch& live_torch() {
   static auto* const instance = new LiveTorch;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "plugin/torch/debugging.h"
+#include "plugin/torch/rescue_recording.h"
 #include "session/ports/runtime_users.h"
 #include "session/ports/torch_port.h"
 #include "tracer/clocks/op_clock.h"
@@ -79,6 +80,7 @@ class LiveTorch final : public session::TorchPort {
   LiveTorch();
   void stop_where_nobody_listens();
 
+  RescueRecording rescue_recording_;
   session::RuntimeUsers users_;
   Debugging debugging_{users_};
   std::atomic<std::uint64_t> ended_iterations_{0};  ///< that sessions reported to the runtime

@@ -70,6 +70,7 @@ bool Offloader::offload(StorageRecord& record) {
   if (watch_ != nullptr) watch_->before_eviction(record);
   record.offloaded = true;
   counter_.offloaded(record.bytes);
+  rescue_.before_leaving(record);
   take_bytes_out(record, poison_);
   return true;
 }
@@ -92,10 +93,12 @@ void Offloader::fetch(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return;
   const OnOwnStream own(record);
+  const RescueWatch::Return returning(rescue_, record);
   c10::Storage made = arrived(record);
   if (!made) made = read_again(*record.stored, record.address->device_type(), record.bytes);
   record.offloaded = false;
   put_bytes_back(record, made);
+  rescue_.after_return(record);
   counter_.fetched(record.bytes);
   if (watch_ != nullptr) watch_->after_restore(record);
 }

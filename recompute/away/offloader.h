@@ -25,6 +25,7 @@
 
 #include "recompute/away/aside.h"
 #include "recompute/away/content_watch.h"
+#include "recompute/away/rescue_watch.h"
 #include "recompute/away/residency_counts.h"
 #include "recompute/storage/place.h"
 #include "recompute/storage/storage_book.h"
@@ -34,8 +35,8 @@ namespace stowage::recompute {
 
 class Offloader {
  public:
-  Offloader(StorageBook& book, Stores& stores, ResidencyCounter& counter)
-      : book_(book), stores_(stores), counter_(counter) {}
+  Offloader(StorageBook& book, Stores& stores, ResidencyCounter& counter, RescueWatch& rescue)
+      : book_(book), stores_(stores), counter_(counter), rescue_(rescue) {}
 
   void set_poison(bool poison) { poison_ = poison; }
   void set_watch(ContentWatch* watch) { watch_ = watch; }
@@ -99,6 +100,7 @@ class Offloader {
   StorageBook& book_;
   Stores& stores_;
   ResidencyCounter& counter_;
+  RescueWatch& rescue_;
   std::vector<StorageRecord*> being_stored_;  ///< those with this flag
   bool poison_ = false;
   ContentWatch* watch_ = nullptr;

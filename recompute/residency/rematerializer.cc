@@ -9,7 +9,6 @@
 #include "recompute/recipe/replay.h"
 #include "recompute/storage/own_stream.h"
 #include "recompute/storage/raw_writes.h"
-#include "recompute/storage/record_lock.h"
 #include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
@@ -168,11 +167,32 @@ void Rematerializer::deliver(Run& run, const Recipe& recipe, std::vector<c10::St
 
 void Rematerializer::refill(StorageRecord& record, c10::Storage& made) {
   put_bytes_back(record, made);
+  rescue_.after_return(record);
   record.evicted ? counter_.came_back(record.bytes) : counter_.fetched(record.bytes);
   record.evicted = record.offloaded = false;
   neighbours_.leave(*record.current);
   StorageBook::release_leaves(record);
   if (watch_ != nullptr) watch_->after_restore(record);
+}
+
+// What rescue evicted and `record` is made from comes back first, on its own: else a recording would show it
+// among what is made again as a schedule says.
+std::vector<RecordLock> Rematerializer::bring_back_rescued(const StorageRecord& record) {
+  std::vector<RecordLock> locks;
+  if (record.rescued || !rescue_.any_away()) return locks;
+  std::vector<StorageRecord*> rescued;
+  const Run run = plan_for(*record.current);
+  for (const Ref<Recipe>& step : run.plan.steps) {
+    for (const Output& output : step->outputs) {
+      const Ref<Value> value(output.value);
+      if (value && value->home != nullptr && value->home->rescued) rescued.push_back(value->home);
+    }
+  }
+  for (StorageRecord* const one : rescued) {
+    locks.emplace_back(one);
+    restore(*one);
+  }
+  return locks;
 }
 
 void Rematerializer::restore(StorageRecord& record) {
@@ -182,7 +202,9 @@ void Rematerializer::restore(StorageRecord& record) {
   const c10::Storage held(record.impl.lock());
   if (!held) return;
   const OnOwnStream own(record);
+  const RescueWatch::Return returning(rescue_, record);
   spares_.drop_unwanted();
+  const std::vector<RecordLock> beside = bring_back_rescued(record);
   Run run = plan_for(*record.current);
   run_all(run);
   STOWAGE_CHECK(!record.evicted, "the last step of a plan makes what it is for");

@@ -22,6 +22,7 @@
 #include "recompute/residency/neighbour_costs.h"
 #include "recompute/residency/replay_plan.h"
 #include "recompute/residency/spares.h"
+#include "recompute/storage/record_lock.h"
 #include "recompute/storage/storage_book.h"
 
 namespace stowage::recompute {
@@ -29,8 +30,13 @@ namespace stowage::recompute {
 class Rematerializer {
  public:
   Rematerializer(StorageBook& book, NeighbourCosts& neighbours, Spares& spares, Offloader& offloader,
-                 ResidencyCounter& counter)
-      : book_(book), neighbours_(neighbours), spares_(spares), offloader_(offloader), counter_(counter) {}
+                 ResidencyCounter& counter, RescueWatch& rescue)
+      : book_(book),
+        neighbours_(neighbours),
+        spares_(spares),
+        offloader_(offloader),
+        counter_(counter),
+        rescue_(rescue) {}
 
   /// Is told about each restore from now on. Null: no one is told.
   void set_watch(ContentWatch* watch) { watch_ = watch; }
@@ -56,6 +62,7 @@ class Rematerializer {
   void fetch_for_writing(Run& run, const Recipe& recipe, std::size_t at, std::vector<c10::Storage>& inputs);
   c10::Storage input_of(Run& run, const Input& input, const Geometry& geometry);
   void deliver(Run& run, const Recipe& recipe, std::vector<c10::Storage>& made);
+  std::vector<RecordLock> bring_back_rescued(const StorageRecord& record);
   void refill(StorageRecord& record, c10::Storage& made);
 
   StorageBook& book_;
@@ -63,6 +70,7 @@ class Rematerializer {
   Spares& spares_;
   Offloader& offloader_;
   ResidencyCounter& counter_;
+  RescueWatch& rescue_;
   ContentWatch* watch_ = nullptr;
   AsideWatch* aside_ = nullptr;
   std::vector<Run*> under_way_;  ///< each inside the one before

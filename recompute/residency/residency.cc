@@ -41,6 +41,7 @@ bool Residency::evict(StorageRecord& record) {
   neighbours_.join(*record.current);
   record.evicted = true;
   counter_.left(record.bytes);
+  rescue_.before_leaving(record);
   take_bytes_out(record, poison_);
   return true;
 }
@@ -74,6 +75,7 @@ std::vector<StorageRecord*> Residency::dependents_of(const Ref<Value>& leaf) {
   const auto is_dead = [this](StorageRecord* dependent) {
     if (dependent->alive()) return false;
     counter_.died(dependent->bytes);
+    rescue_.forget(*dependent);
     dependent->evicted = false;
     dependent->pinned = true;
     StorageBook::release_leaves(*dependent);
@@ -199,6 +201,7 @@ void Residency::note_death(StorageRecord& record) {
   if (!record.away()) return;
   offloader_.drop_arriving(record);
   record.evicted ? counter_.died(record.bytes) : counter_.died_offloaded(record.bytes);
+  rescue_.forget(record);
   if (watch_ != nullptr) watch_->forget(record);
 }
 

@@ -18,6 +18,7 @@
 
 #include "recompute/away/content_watch.h"
 #include "recompute/away/offloader.h"
+#include "recompute/away/rescue_watch.h"
 #include "recompute/away/residency_counts.h"
 #include "recompute/residency/neighbour_costs.h"
 #include "recompute/residency/rematerializer.h"
@@ -58,6 +59,8 @@ class Residency {
   [[nodiscard]] Offloader& offloader() { return offloader_; }
   /// Why the latest copy failed; empty: it did not.
   [[nodiscard]] const std::string& trouble() const { return stores_.trouble; }
+  /// Who is told of what rescue does.
+  [[nodiscard]] RescueWatch& rescue() { return rescue_; }
   /// Brings it back if it is evicted or offloaded. Throws what the ops throw, and if the store fails.
   void restore(StorageRecord& record) { rematerializer_.restore(record); }
   /// No copy is under way afterwards, either.
@@ -112,8 +115,9 @@ class Residency {
   NeighbourCosts neighbours_{book_};
   Spares spares_{book_, neighbours_};
   ResidencyCounter counter_;
-  Offloader offloader_{book_, stores_, counter_};
-  Rematerializer rematerializer_{book_, neighbours_, spares_, offloader_, counter_};
+  RescueWatch rescue_;
+  Offloader offloader_{book_, stores_, counter_, rescue_};
+  Rematerializer rematerializer_{book_, neighbours_, spares_, offloader_, counter_, rescue_};
   bool poison_ = false;
   ContentWatch* watch_ = nullptr;
   bool short_ = false;  ///< what starts from a leaf that is to be written did not fit

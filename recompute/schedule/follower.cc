@@ -50,11 +50,13 @@ void Follower::act(const Action& action) {
   switch (action.kind) {
     case ActionKind::kRematerialize:
     case ActionKind::kRestore:
-      return residency_.restore(*record);
+      residency_.restore(*record);
+      return residency_.rescue().is_due(*record);
     case ActionKind::kStore:
       if (!residency_.offloader().begin_store(*record)) ++counts_.refused;
       return;
     case ActionKind::kPrefetch:
+      residency_.rescue().is_due(*record);
       return prefetch(*record);
     case ActionKind::kEvict:
     case ActionKind::kOffload:
@@ -73,6 +75,8 @@ void Follower::prefetch(StorageRecord& record) {
 }
 
 bool Follower::send_away(StorageRecord& record, ActionKind way) {
+  const Deeper scheduled(this_thread().scheduled);
+  if (record.away()) residency_.rescue().forget(record);
   if (way == ActionKind::kOffload && record.offloaded) return true;
   const bool gone =
       way == ActionKind::kOffload ? residency_.offloader().offload(record) : residency_.evict(record);

@@ -45,6 +45,8 @@ struct StorageRecord : Recycled<StorageRecord> {
   c10::Storage arriving;               ///< while offloaded: where a copy back is begun to
   std::unique_ptr<StoredCopy> stored;  ///< of its present content; it reads and writes the two above
   bool being_stored = false;           ///< `stored` may be under way
+  bool rescued = false;                ///< it is away as no schedule says; see away/rescue_watch.h
+  bool early = false;                  ///< it is back, which no schedule wanted yet
   bool pinned = false;                 ///< resident until it dies
   bool parameter = false;              ///< never made again, but it may be offloaded
   bool exposed = false;            ///< unseen code may write it: nothing computed from it can be made again

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 namespace stowage::recompute {
 
@@ -13,6 +14,7 @@ struct ThreadState {
   int replaying = 0;          ///< > 0: it recomputes
   int may_fail = 0;           ///< > 0: after an out-of-memory error something else is tried
   int running_ops = 0;        ///< its part of the runtime's
+  int scheduled = 0;          ///< > 0: it carries out a schedule
   int quiet = 0;              ///< > 0: what it frees is no doing of the job's
   const char* op = nullptr;   ///< name of the op that it runs; null: none
   std::int64_t op_bytes = 0;  ///< what its op has taken and not given back so far, as allocators report it
@@ -34,6 +36,18 @@ class Deeper {
  private:
   int& depth_;
   const int by_;
+};
+
+/// While it exists, what the thread evicts is rescue's doing, though it may be in the midst of a schedule's.
+class Rescuing {
+ public:
+  Rescuing() noexcept : scheduled_(std::exchange(this_thread().scheduled, 0)) {}
+  Rescuing(const Rescuing&) = delete;
+  Rescuing& operator=(const Rescuing&) = delete;
+  ~Rescuing() { this_thread().scheduled = scheduled_; }
+
+ private:
+  const int scheduled_;
 };
 
 }  // namespace stowage::recompute

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "session/ports/device_port.h"
 #include "session/ports/heap_margin.h"
 #include "session/settings/notice.h"
 #include "session/settings/phrases.h"
@@ -24,6 +25,8 @@ constexpr std::uint64_t kMostAstray = 12;
 // more.
 constexpr std::array<std::uint64_t, 5> kTighterShares{128, 64, 32, 32, 32};
 constexpr std::uint64_t kMostTries = kTighterShares.size();
+constexpr std::uint64_t kPatienceForPlan =
+    8;                                   // iterations for which rescue makes room, until a plan is being made
 constexpr std::uint64_t kManyRooms = 5;  // in an iteration: then the first of these shares is left out
 constexpr std::uint64_t kMostFits =
     3;  // schedules made from one log for fewer bytes, since the arena does not fit
@@ -100,7 +103,8 @@ void ScheduleController::take_log(Bytes limit) {
   if (!on_trial_) rescue_cost_.note_log(*log_, torch_.counters());  // else a schedule ran those ops again
   tries_ = fits_ = 0;
   if (!on_trial_) state_.change(State::kScheduling, "an iteration is written down");
-  ask(saturating_sub(limit, heap_margin(limit)));
+  const bool in_pages = port_ != nullptr && port_->commits_in_parts();
+  ask(saturating_sub(limit, heap_margin(limit) + (in_pages ? page_margin(limit) : Bytes(0))));
 }
 
 void ScheduleController::ask(Bytes budget) {
@@ -166,6 +170,7 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   is_kept_ = has_arena_ = proven_ = false;
   state_.change(State::kFollowing, why);
   followed_ = calm_ = astray_ = rooms_resynced_ = 0;
+  if (tries_ == 0) unplanned_ = 0;
   period_.begin();
   const RuntimeCounters counts = torch_.counters();
   rooms_before_ = counts.rooms;
@@ -178,6 +183,9 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
   facts_.evictions_before = counts.evictions;
   follow_before_ = torch_.follow_counters();
 }
+
+// An arena loses nothing between tensors, so that rescue has nothing to do once one serves.
+bool ScheduleController::waits_for_plan() { return has_arena_ && ++unplanned_ <= kPatienceForPlan; }
 
 bool ScheduleController::has_left() const { return torch_.follow_counters().left != follow_at_mark_.left; }
 
@@ -207,8 +215,12 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   }
   calm_ = is_calm ? calm_ + 1 : 0;
   if (calm_ >= kCalmMarks) proven_ = true;
-  keep_schedule(tries_ >= kMostTries);
-  if (calm_ > 0 || proven_ || held_ || log_ == nullptr || scheduler_.busy() || tries_ >= kMostTries) return;
+  const bool few_rooms = counts.rooms - at_mark_.rooms < kManyRooms;
+  keep_schedule(tries_ >= kMostTries || (few_rooms && !has_arena_));
+  if (few_rooms && !has_arena_) return;  // no plan is to come: each percent less may cost a tenth more
+  if (calm_ > 0 || proven_ || held_ || waits_for_plan() || log_ == nullptr || scheduler_.busy() ||
+      tries_ >= kMostTries)
+    return;
   if (tries_ == 0) first_share_ = counts.rooms - at_mark_.rooms >= kManyRooms ? 1 : 0;
   const std::uint64_t share = kTighterShares.at(std::min(first_share_ + tries_++, kTighterShares.size() - 1));
   ask(saturating_sub(budget_, Bytes(limit.value() / share)));

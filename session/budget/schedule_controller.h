@@ -117,6 +117,8 @@ class ScheduleController {
   void take_schedule(std::uint64_t number);
   void follow(const Schedule& schedule, std::uint64_t number);
   void begin_following(const Schedule& schedule, std::uint64_t number, const std::string& why);
+  /// Rescue may make room beside the schedule for now, since a plan for it is to come.
+  [[nodiscard]] bool waits_for_plan();
   /// In the iteration that ends.
   [[nodiscard]] bool has_left() const;
   [[nodiscard]] bool has_resynced() const;
@@ -149,6 +151,7 @@ class ScheduleController {
   std::uint64_t rooms_resynced_ = 0;  ///< of these, that went on behind other ops and needed room
   std::uint64_t calm_ = 0;            ///< of these, in a row without rescue
   bool proven_ = false;               ///< it was calm for long
+  std::uint64_t unplanned_ = 0;       ///< of these, that needed room while there was no plan
   std::uint64_t fits_ = 0;            ///< schedules made again so that the arena fits
   Schedule present_;                  ///< the followed one
   std::uint64_t number_ = 0;

@@ -18,6 +18,8 @@ std::optional<SessionVerdict> EvictionWatch::on_mark(MarkSource source, SessionS
   }
   const bool recorded = now == SessionState::kRecording;
   const bool follows = budget_.schedule().follows();
+  helped_ = evicted_ && budget_.schedule().is_steady();
+  evicted_ = evicted_ && !helped_;  // what rescue does beside a schedule is not in the recording
   const bool left = std::exchange(follows_, follows) && !follows;
   if (now == SessionState::kRescuing || (evicted_ && recorded)) recording_.note_before(facts_);
   if (!recorded || (!evicted_ && !left)) return std::nullopt;
@@ -30,7 +32,7 @@ std::optional<SessionVerdict> EvictionWatch::on_mark(MarkSource source, SessionS
 
 SessionVerdict EvictionWatch::rescued_mark() {
   arena_.give_back();
-  lasting_.gather();
+  lasting_.gather_once();
   calm_marks_ = evicted_ ? 0 : calm_marks_ + 1;
   const ScheduleController& schedule = budget_.schedule();
   if (calm_marks_ < (schedule.is_steady() ? 1 : kCalmMarks)) return {};

@@ -39,8 +39,8 @@ class EvictionWatch {
   std::optional<SessionVerdict> on_mark(MarkSource source, SessionState now);
   /// After on_mark() while rescuing; kRecording: iterations no longer evict beyond a schedule.
   SessionVerdict rescued_mark();
-  /// The present recording has seen evictions.
-  [[nodiscard]] bool saw_evictions() const { return evicting_marks_ != 0; }
+  /// The present recording has seen evictions, or there were some beside a schedule in the last iteration.
+  [[nodiscard]] bool saw_evictions() const { return helped_ || evicting_marks_ != 0; }
   /// Rescue begins.
   void restart() { evicting_marks_ = calm_marks_ = 0; }
 
@@ -52,7 +52,8 @@ class EvictionWatch {
   Recording& recording_;
   SessionFacts& facts_;
   bool follows_ = false;              ///< a schedule, after the last mark
-  bool evicted_ = false;              ///< in the last iteration, beyond what a schedule says
+  bool evicted_ = false;              ///< in the last iteration, as no schedule says
+  bool helped_ = false;               ///< in the last iteration rescue made room beside a schedule
   std::uint64_t evicting_marks_ = 0;  ///< iterations with evictions since recording began
   std::uint64_t calm_marks_ = 0;      ///< iterations without, in a row, while rescuing
 };

@@ -6,19 +6,21 @@
 
 namespace stowage::session {
 
-bool LastingMemory::gather(Bytes wanted) {
+void LastingMemory::gather_once() {
+  if (budget_.schedule().number() != gathered_for_) gather();
+}
+
+void LastingMemory::gather() {
   const ScheduleController& schedule = budget_.schedule();
-  if (!schedule.is_steady() || !budget_.between_ops() || schedule.number() == gathered_for_) return false;
-  const UpstreamUse before = port_.upstream_use();
-  if (before.cached() < wanted) return false;
+  if (!schedule.is_steady() || !budget_.between_ops()) return;
   gathered_for_ = schedule.number();
+  const Bytes before = port_.upstream_use().reserved;
   Bytes moved(0);
-  if (!port_.gather_lasting([&] { moved = torch_.gather_lasting(device_); })) return false;
+  if (!port_.gather_lasting([&] { moved = torch_.gather_lasting(device_); })) return;
   note(2, "budget: " + std::to_string(moved.value()) +
               " bytes of tensors that last were moved together, which left " +
               std::to_string(port_.upstream_use().reserved.value()) + " bytes of " +
-              std::to_string(before.reserved.value()) + " reserved");
-  return true;
+              std::to_string(before.value()) + " reserved");
 }
 
 }  // namespace stowage::session

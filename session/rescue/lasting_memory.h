@@ -1,4 +1,4 @@
-// Has what outlives iterations moved close together, once under each schedule: optimizer state that was born
+// Has what outlives iterations moved close together under a schedule: optimizer state that was born
 // among activations, and what came back from a store wherever there was room, leave little between them that
 // is of use, and the less there is for a plan's arena.
 //
@@ -21,11 +21,11 @@ class LastingMemory {
   LastingMemory(BudgetController& budget, DevicePort& port, TorchPort& torch, Device device)
       : budget_(budget), port_(port), torch_(torch), device_(device) {}
 
-  /// At a mark, while no plan serves and nothing is recorded. True: it was moved now, for the first time
-  /// under the present schedule. Under one that was not followed yet, nobody knows what it offloads: that is
-  /// not moved.
-  /// Nor is it worth it where upstream keeps less than `wanted` bytes that no tensor has.
-  bool gather(Bytes wanted = Bytes(0));
+  /// At a mark, while no plan serves: moves it, but for what the schedule offloads in each iteration. Nothing
+  /// happens before that was followed once: it is not known what that is.
+  void gather();
+  /// The same, for the first time under the present schedule.
+  void gather_once();
 
  private:
   BudgetController& budget_;

@@ -1,6 +1,9 @@
 #include "session/rescue/plan_under_budget.h"
 
+#include <algorithm>
 #include <string>
+
+#include "session/ports/heap_margin.h"
 
 namespace stowage::session {
 namespace {
@@ -37,20 +40,23 @@ void PlanUnderBudget::leave() {
 SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
   if (!budget_.on()) return {};
   if (is_scheduled() && !budget_.schedule().follows()) return rescue_for({});
-  Bytes excess = excess_of(plans);
-  if (excess.value() != 0 && lasting_.gather(excess)) excess = excess_of(plans);
+  if (is_scheduled() && excess_of(plans, lost()).value() != 0) lasting_.gather();
+  const Bytes excess = excess_of(plans, std::min(lost(), page_margin(port_.ledger()->limit())));
   if (excess.value() != 0) return refuse_arena(plans.height, excess);
   if (budget_.between_ops()) return {};
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
 }
 
+// Bytes that upstream keeps between tensors, or behind those that the last iteration passed on.
+Bytes PlanUnderBudget::lost() const { return is_scheduled() ? port_.upstream_use().cached() : Bytes(0); }
+
 // Where pages come one by one, what the last iteration passed on goes before all of them are there. How much
-// upstream cannot give back then, nobody knows: that shows when it does not fit.
-Bytes PlanUnderBudget::excess_of(const JointPlan& plans) const {
+// upstream cannot give back then, `lost` at most, nobody knows: that shows when it does not fit.
+Bytes PlanUnderBudget::excess_of(const JointPlan& plans, Bytes lost) const {
   if (port_.commits_on_touch()) return Bytes(0);
   const Ledger& ledger = *port_.ledger();
   if (!port_.commits_in_parts()) return ledger.missing(plans.height);
-  const Bytes sum = plans.height + arena_.staying_outside(plans);
+  const Bytes sum = plans.height + arena_.staying_outside(plans) + lost;
   return saturating_sub(sum, ledger.limit());
 }
 

@@ -68,8 +68,9 @@ class PlanUnderBudget {
   bool give_up_free_parts(Bytes bytes);
 
  private:
-  /// Bytes that the budget lacks for the arena, beside what stays outside it.
-  [[nodiscard]] Bytes excess_of(const JointPlan& plans) const;
+  [[nodiscard]] Bytes lost() const;
+  /// Bytes that the budget lacks for the arena, beside what stays outside it and `lost` bytes between that.
+  [[nodiscard]] Bytes excess_of(const JointPlan& plans, Bytes lost = Bytes(0)) const;
   SessionVerdict refuse_arena(Bytes arena_bytes, Bytes excess);
   SessionVerdict leave_unsettled();
   void drop_plans();

@@ -107,6 +107,22 @@ def test_what_lasts_lies_together_under_a_schedule():
     assert report["upstream_reserved_bytes"] - report["upstream_allocated_bytes"] <= 2 * (12 << 20)
 
 
+@pytest.mark.parametrize("name, percent", [("large_unet", 50), ("gpt", 50)])
+def test_what_rescue_does_beside_a_schedule_is_not_planned(name, percent):
+    """Rescue makes room until there is an arena, since PyTorch's allocator loses memory between tensors. The plan is the
+    schedule's all the same, and soon there."""
+    _, left = at(name, percent)
+    report = left["report"]
+    schedule = report["budget"]["schedule"]
+    since, planned = schedule["since_iteration"], report["switched_at_iteration"]
+    assert report["state"] == "planned" and planned <= since + 4
+    beside = each(left["evictions"])[since:planned]
+    assert any(count > schedule["evictions"] for count in beside), "rescue had something to do"
+    assert schedule["tightened"] == 0 and schedule["rooms"] <= 10 * len(beside)
+    assert set(each(left["evictions"])[-STEADY:]) == {schedule["evictions"]}
+    assert report["last_iteration_misses"] == 0 and report["misses"]["slot_in_use"] == 0
+
+
 # With a schedule and without, where PyTorch's allocator refuses something in every iteration and where it does not.
 STEADY_CASES = [("wide_convolutions", 75), ("large_densenet", 50), ("double_backward", 50),
                 *((name, percent) for name in NAMES for percent in PERCENTS if percent >= REACHED.get(name, 75))]

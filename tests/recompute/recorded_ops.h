@@ -25,7 +25,8 @@ struct RecordedOps {
   NeighbourCosts neighbours{book};
   ResidencyCounter counter;
   Stores stores;
-  Offloader offloader{book, stores, counter};
+  RescueWatch rescue;
+  Offloader offloader{book, stores, counter, rescue};
 
   StorageRecord& record_of(const at::Tensor& tensor) { return book.record_of(tensor.storage()); }
   Ref<Value> value_of(const at::Tensor& tensor) { return record_of(tensor).current; }
@@ -90,6 +91,7 @@ struct RecordedOps {
     neighbours.join(*record.current);
     record.evicted = true;
     counter.left(record.bytes);
+    rescue.before_leaving(record);
     record.address->set_data_ptr_noswap(c10::DataPtr(nullptr, c10::kCPU));
   }
 };

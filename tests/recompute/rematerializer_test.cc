@@ -20,7 +20,8 @@ class RematerializerTest : public ::testing::Test {
 
   test::RecordedOps ops_;
   Spares spares_{ops_.book, ops_.neighbours};
-  Rematerializer rematerializer_{ops_.book, ops_.neighbours, spares_, ops_.offloader, ops_.counter};
+  Rematerializer rematerializer_{ops_.book,      ops_.neighbours, spares_,
+                                 ops_.offloader, ops_.counter,    ops_.rescue};
   const at::Tensor x_ = at::arange(16, at::kFloat);
 };
 

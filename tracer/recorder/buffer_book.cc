@@ -24,13 +24,41 @@ bool BufferBook::close(const void* address, Tick tick) {
   const std::uint64_t* found = live_.find(to_number(address));
   if (found == nullptr) return false;
   const std::uint64_t key = *found;
+  live_.erase(to_number(address));
+  end(key, tick);
+  return true;
+}
+
+void BufferBook::end(std::uint64_t key, Tick tick) {
   Buffer& buffer = at(key);
   buffer.death = tick;
   if (buffer.free_requested == kNever) buffer.free_requested = tick;
   if (key < kDiscovered) live_bytes_ -= buffer.rounded.value();
+  if (!aliases_.empty()) drop_aliases(key);
+}
+
+void BufferBook::set_aside(const void* address, std::uint64_t id) {
+  const std::uint64_t* found = live_.find(to_number(address));
+  if (found == nullptr || *found >= kDiscovered) return;
+  const std::uint64_t key = *found;
   live_.erase(to_number(address));
   if (!aliases_.empty()) drop_aliases(key);
+  aside_[id] = key;
+}
+
+bool BufferBook::bring_back(const void* address, std::uint64_t id) {
+  const auto found = aside_.find(id);
+  if (found == aside_.end()) return false;
+  live_.insert(to_number(address), found->second);
+  aside_.erase(found);
   return true;
+}
+
+void BufferBook::close_aside(std::uint64_t id, Tick tick) {
+  const auto found = aside_.find(id);
+  if (found == aside_.end()) return;
+  end(found->second, tick);
+  aside_.erase(found);
 }
 
 std::uint64_t BufferBook::resolve(const void* address, Bytes bytes, Tick now) {

@@ -39,6 +39,13 @@ class BufferBook {
   Buffer* find(const void* address);
   /// Completes the free of the buffer at `address` at `tick`; false when there is none.
   bool close(const void* address, Tick tick);
+  /// The memory at `address` goes, and its buffer lives on without an address, under the name `id`. Nothing
+  /// happens where no allocation there was seen.
+  void set_aside(const void* address, std::uint64_t id);
+  /// The buffer of that name lies at `address` from now on. False: there is none.
+  bool bring_back(const void* address, std::uint64_t id);
+  /// It dies at `tick`, if there is one.
+  void close_aside(std::uint64_t id, Tick tick);
   /// Key of the buffer that holds `address`; one is made for memory that was never seen allocated. kNoKey for
   /// null.
   std::uint64_t resolve(const void* address, Bytes bytes, Tick now);
@@ -55,6 +62,7 @@ class BufferBook {
   Buffer& at(std::uint64_t key) { return log_.holds(key) ? log_[key] : kept_.at(key).buffer; }
   std::uint64_t find_around(std::uintptr_t address);
   std::uint64_t discover(std::uintptr_t address, Bytes bytes, Tick now);
+  void end(std::uint64_t key, Tick tick);
   void drop_aliases(std::uint64_t key);
   void prune(Tick base);
 
@@ -62,7 +70,8 @@ class BufferBook {
   AddressMap<std::uint64_t> live_;
   std::unordered_map<std::uint64_t, Kept> kept_;
   std::vector<std::pair<std::uint64_t, std::uintptr_t>>
-      aliases_;  // inner addresses that were asked for; rare
+      aliases_;                                             // inner addresses that were asked for; rare
+  std::unordered_map<std::uint64_t, std::uint64_t> aside_;  ///< keys, by name
   std::uint64_t next_discovered_ = kDiscovered;
   std::uint64_t live_bytes_ = 0;
 };

@@ -64,21 +64,52 @@ Recorder::Recorder(TraceInfo info, RecorderOptions options)
 
 Recorder::~Recorder() = default;
 
+int& Unrecorded::depth() noexcept {
+  thread_local int depth = 0;
+  return depth;
+}
+
+void Recorder::State::add(const void* address, Buffer buffer) {
+  if (buffers.find(address) != nullptr) buffers.close(address, take_tick());
+  current.fingerprint.add(buffer.rounded, buffer.stream);
+  if (!make_room(1)) return;
+  buffer.thread = ops.thread_ordinal();
+  buffer.op = ops.current(buffer.thread);
+  buffer.birth = take_tick();
+  buffers.add(address, buffer);
+}
+
 void Recorder::on_alloc(const void* address, Bytes bytes, Bytes rounded, StreamId stream) {
   if (address == nullptr) return;
-  const Lock lock(state_->mutex);
-  State& state = *state_;
-  if (state.buffers.find(address) != nullptr) state.buffers.close(address, state.take_tick());
-  state.current.fingerprint.add(rounded, stream);
-  if (!state.make_room(1)) return;
   Buffer buffer;
   buffer.bytes = bytes;
   buffer.rounded = rounded;
   buffer.stream = stream;
-  buffer.thread = state.ops.thread_ordinal();
-  buffer.op = state.ops.current(buffer.thread);
-  buffer.birth = state.take_tick();
-  state.buffers.add(address, buffer);
+  const Lock lock(state_->mutex);
+  if (Unrecorded::depth() > 0) {
+    state_->unrecorded[address] = buffer;
+  } else {
+    state_->add(address, buffer);
+  }
+}
+
+void Recorder::on_set_aside(const void* address, std::uint64_t id) {
+  const Lock lock(state_->mutex);
+  state_->buffers.set_aside(address, id);
+}
+
+void Recorder::on_brought_back(const void* address, std::uint64_t id) {
+  const Lock lock(state_->mutex);
+  State& state = *state_;
+  const auto taken = state.unrecorded.extract(address);
+  if (taken.empty())
+    return state.buffers.close_aside(id, state.take_tick());  // its memory is a buffer of its own
+  if (!state.buffers.bring_back(address, id)) state.add(address, taken.mapped());
+}
+
+void Recorder::on_aside_gone(std::uint64_t id) {
+  const Lock lock(state_->mutex);
+  state_->buffers.close_aside(id, state_->take_tick());
 }
 
 void Recorder::on_free_requested(const void* address) {
@@ -91,6 +122,7 @@ void Recorder::on_free_completed(const void* address) { on_free(address); }
 
 void Recorder::on_free(const void* address) {
   const Lock lock(state_->mutex);
+  state_->unrecorded.erase(address);
   if (!state_->buffers.close(address, Tick(state_->next_tick))) return;
   ++state_->next_tick;
   state_->only_grew = false;

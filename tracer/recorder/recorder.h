@@ -59,6 +59,17 @@ struct OpTimes {
   OpOnDevice on_device;
 };
 
+/// While one exists, what the calling thread allocates is not the job's: no recorder counts it, unless
+/// on_brought_back() says what it is.
+class Unrecorded {
+ public:
+  Unrecorded() noexcept { ++depth(); }
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+  ~Unrecorded() { --depth(); }
+  static int& depth() noexcept;
+};
+
 class Recorder {
  public:
   explicit Recorder(TraceInfo info, RecorderOptions options = {});
@@ -74,6 +85,14 @@ class Recorder {
   void on_free_completed(const void* address);
   /// Both at once, for memory that no other stream uses.
   void on_free(const void* address);
+  /// The memory at `address` is freed next, as rescue evicts what lies there: the job still has it, so its
+  /// buffer lives on, under the name `id`, as if it had stayed.
+  void on_set_aside(const void* address, std::uint64_t id);
+  /// It lies at `address`, in memory that was allocated since. Where that was Unrecorded its buffer goes on,
+  /// or a new one is born if it was not set aside; else it is a new one already.
+  void on_brought_back(const void* address, std::uint64_t id);
+  /// It died, or was to be freed now anyway.
+  void on_aside_gone(std::uint64_t id);
   /// record_stream: `stream` uses the buffer too.
   void on_cross_stream_use(const void* address, StreamId stream);
   /// The calling thread enters an op: allocations until op_end belong to it. Returns its id.

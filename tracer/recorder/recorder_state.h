@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct Recorder::State {
   void forget_oldest();
   /// Closes the current segment with a mark of `source` and begins the next.
   void close_segment(MarkSource source);
+  /// Enters an allocation that is born now. Requires: the mutex is held.
+  void add(const void* address, Buffer buffer);
   /// A segment that begins here and now, with mark `first_mark` as its first event if that is there.
   [[nodiscard]] Segment segment_from_here(Tick begin, std::uint64_t first_mark) const;
 
@@ -60,6 +63,7 @@ struct Recorder::State {
   const ClockOrigin origin;
   std::uint64_t next_tick = 0;
   BufferBook buffers;
+  std::unordered_map<const void*, Buffer> unrecorded;  // what was allocated Unrecorded and is not free yet
   OpBook ops;
   Log<Mark> marks;  // at_ns is of CLOCK_MONOTONIC
   RecordedActivities activities;

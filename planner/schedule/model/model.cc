@@ -61,6 +61,7 @@ void Model::close_span(std::size_t span) {
 void Model::hold(std::uint32_t buffer, std::size_t span) {
   held_ += graph_.buffers[buffer].bytes;
   span_of_[buffer] = span;
+  if (spans_ != nullptr) (*spans_)[span].buffer = buffer;
 }
 
 void Model::release(std::uint32_t buffer) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,11 +23,13 @@ namespace stowage::planner::schedule {
 inline constexpr std::uint64_t kOpenEnd = ~std::uint64_t{0};
 
 /// A stretch of time in which bytes are held, in ordinals of allocations.
+inline constexpr std::uint32_t kNoBuffer = std::numeric_limits<std::uint32_t>::max();
 struct Span {
   std::uint64_t begin = 0;
   std::uint64_t end = kOpenEnd;
   std::uint64_t bytes = 0;
   bool from_before = false;
+  std::uint32_t buffer = kNoBuffer;  ///< of the graph's
 };
 
 /// One copy to a store or back.

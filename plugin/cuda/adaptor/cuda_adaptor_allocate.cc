@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "plugin/cuda/adaptor/cuda_adaptor.h"
+#include "plugin/cuda/upstream/lasting_requests.h"
 #include "plugin/cuda/upstream/upstream_space.h"
 #include "recompute/recompute.h"
 #include "recompute/storage/lent_memory.h"
@@ -95,7 +96,7 @@ void CudaAdaptor::note_upstream() {
 }
 
 C10_ALWAYS_INLINE void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, StreamId id) {
-  if (C10_UNLIKELY(id == StreamTable::kNone)) return nullptr;
+  if (C10_UNLIKELY(id == StreamTable::kNone || LastingRequests::depth() > 0)) return nullptr;
   void* address = device.session.try_allocate(Bytes{bytes}, id);
   if (C10_UNLIKELY(address != nullptr && is_watched())) tell_of_allocation(device, address, bytes);
   return address;

@@ -58,6 +58,10 @@ class ScheduledJob : public ::testing::Test {
     if (with_rooms) ++torch_.counts.rooms;
     mark();
   }
+  // Rescue makes room in iterations that may be planned yet.
+  void awaited_in_vain() {
+    for (int i = 0; i < 8; ++i) followed(true);
+  }
   void differing() {
     ++torch_.follow_counts.left;
     rescued();
