@@ -1,6 +1,7 @@
 #include "session/rescue/plan_under_budget.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "session/ports/heap_margin.h"
@@ -78,6 +79,7 @@ SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
     drop_plans();
     return rescue_for({});
   }
+  clear_arena();
   if (arena_.settles()) {
     port_.release_upstream_cache();
     if (!arena_.count_whole() && !(arena_.settled_before() && grow_budget() && arena_.count_whole())) {
@@ -90,6 +92,19 @@ SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
   uncounted_ = 0;
   rest();
   return {};
+}
+
+// What rescue offloaded for something off the plan, an evaluation say, came back into the arena, where the
+// plan needs the places of what lasts for other things: rescue would have to make room in each iteration from
+// then on.
+void PlanUnderBudget::clear_arena() {
+  if (!is_scheduled() || !budget_.evicted_on_demand()) {
+    disturbed_ = 0;
+  } else if (std::has_single_bit(++disturbed_) &&
+             port_.commits_in_parts()) {  // not often where it does not help
+    arena_.give_up_free_parts();
+    lasting_.gather();
+  }
 }
 
 // What an iteration without a schedule took beside the arena, and passed on, says nothing of the others.

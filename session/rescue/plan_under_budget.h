@@ -76,6 +76,7 @@ class PlanUnderBudget {
   void drop_plans();
   bool grow_budget();
   [[nodiscard]] bool is_of_no_kind();
+  void clear_arena();
 
   BudgetController& budget_;
   DevicePort& port_;
@@ -85,6 +86,7 @@ class PlanUnderBudget {
   std::atomic<bool> scheduled_{false};
   bool lost_ = false;            ///< see gave_up_arena()
   std::uint64_t schedule_ = 0;   ///< ScheduleController::number(), of the one that the plan is for
+  std::uint64_t disturbed_ = 0;  ///< iterations in a row in which rescue evicted, under a schedule
   std::uint64_t uncounted_ = 0;  ///< iterations of no kind, since the arena was last whole
 };
 

@@ -60,6 +60,23 @@ def gpt():
 
 
 @_job
+def evaluated():
+    """Evaluates once, after it was planned, on more than a batch."""
+    model = jobs._Transformer(causal=True, tied=True, width=128, layers=6)
+    ids = torch.randint(23, (32, 256))
+    trainer = jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters()), jobs.token_loss)
+    one = trainer.step
+
+    def step(i: int) -> list[float]:
+        if i == 24:
+            with torch.no_grad():
+                jobs.token_loss(model(ids.repeat(2, 1)), ids.repeat(2, 1))
+        return one(i)
+    trainer.step = step
+    return trainer
+
+
+@_job
 def gan():
     generator = _layers(128, 8, lambda: nn.BatchNorm1d(128), lambda: nn.ReLU(True))
     critic = _layers(128, 8, lambda: nn.LeakyReLU(0.2, True), nn.Dropout).append(nn.Linear(128, 1))

@@ -107,6 +107,16 @@ def test_what_lasts_lies_together_under_a_schedule():
     assert report["upstream_reserved_bytes"] - report["upstream_allocated_bytes"] <= 2 * (12 << 20)
 
 
+def test_an_evaluation_disturbs_a_plan_for_few_iterations():
+    """What was offloaded for it comes back into the arena, where the plan needs its places."""
+    _, left = at("evaluated", 40)
+    report, evictions = left["report"], each(left["evictions"])
+    schedule = report["budget"]["schedule"]
+    assert report["switched_at_iteration"] < 24 and report["state"] == "planned" and report["replans"] == 0
+    assert evictions[23] > schedule["evictions"], "rescue made room for the evaluation"
+    assert set(evictions[-STEADY:]) == {schedule["evictions"]} and report["last_iteration_misses"] == 0
+
+
 @pytest.mark.parametrize("name, percent", [("gpt", 50), ("deep_gpt", 50)])
 def test_what_rescue_does_beside_a_schedule_is_not_planned(name, percent):
     """Rescue makes room until there is an arena, since PyTorch's allocator loses memory between tensors. The plan is the
