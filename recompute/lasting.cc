@@ -15,12 +15,16 @@
 namespace stowage::recompute {
 namespace {
 
+// Offloaded as no schedule says: it would come back in the midst of the iteration, wherever there is room.
+bool is_rescued(const StorageRecord& record) { return record.offloaded && record.rescued && record.alive(); }
+
 std::vector<StorageRecord*> lasting_in(Machine& all, Place place) {
   const std::unordered_set<std::uint64_t> scheduled = all.steps.follower().sent_away();
   std::vector<StorageRecord*> lasting;
   all.book.for_each([&](StorageRecord& record) {
-    if (record.use_times == nullptr || !Mover::may_move(record) || !place.covers(record.address->device()))
-      return;
+    if (record.use_times == nullptr || !(Mover::may_move(record) || is_rescued(record))) return;
+    if (!place.covers(record.address->device())) return;
+    if (record.stream > 0) return;  // only of the default stream an allocator keeps what lasts apart
     if (!scheduled.contains(record.serial)) lasting.push_back(&record);
   });
   std::sort(lasting.begin(), lasting.end(),
@@ -39,8 +43,13 @@ Bytes gather_lasting(int device_type, int device_index) {
   const Deeper may_fail(this_thread().may_fail);
   try {
     for (StorageRecord* const record : lasting_in(all, {device_type, device_index})) {
-      if (!Mover::may_move(*record)) continue;  // an allocation for another one has evicted it
-      mover.move(*record);
+      if (is_rescued(*record)) {
+        all.residency.restore(*record);
+      } else if (Mover::may_move(*record)) {
+        mover.move(*record);
+      } else {
+        continue;
+      }
       moved += Bytes(record->bytes);
     }
   } catch (const c10::OutOfMemoryError&) {  // the rest stays where it is

@@ -75,9 +75,10 @@ void Session::on_upstream_alloc(void* address, Bytes bytes, StreamId stream) {
   if (state.hot.uses.any_waiting() && state.hot.uses.forget(address) && recorder)
     recorder->on_free_completed(address);
   if (recorder) recorder->on_alloc(address, bytes, round_up(bytes), stream);
-  state.watch_device(bytes);
-  // A share of the peak is not a limit yet: marked iterations, or else the allocations, will show it.
-  if (recorder && state.budget.pending() && state.peaks.on_alloc(recorder->live())) [[unlikely]]
+  // Marked iterations show the job's peak, or else the allocations.
+  const bool shows_peak = recorder && state.budget.wants_peak() && state.peaks.on_alloc(recorder->live());
+  state.watch_device(bytes, shows_peak);
+  if (shows_peak && state.budget.pending()) [[unlikely]]
     state.conduct([&] { state.budget.believe_peak(); });
   if (allocator::PlannedAllocator* planned = state.hot.serving.load(std::memory_order_acquire)) {
     const UpstreamUse use = state.port.upstream_use();

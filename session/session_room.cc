@@ -31,8 +31,8 @@ void Session::guards_placed() {
 }
 
 // The session may be gone by then.
-void Session::State::watch_device(Bytes bytes) {
-  if (!budget.nears_end(bytes) && !budget.may_leave(bytes)) return;
+void Session::State::watch_device(Bytes bytes, bool shows_peak) {
+  if (!budget.nears_end(bytes) && !budget.may_leave(bytes, shows_peak)) return;
   torch.call_between_ops([this] {
     for (Session* const session : all_sessions()) {
       if (session->state_.get() == this) session->between_ops();
@@ -116,7 +116,7 @@ std::string Session::explain_shortage(Bytes bytes, Bytes workspaces) const {
 std::string Session::explain_unseen_shortage() {
   State& state = *state_;
   if (state.hot.forked.load(std::memory_order_relaxed) || !state.budget.is_armed()) return {};
-  state.watch_device(state.info.device_memory);
+  state.watch_device(state.info.device_memory, /*shows_peak=*/false);
   return "the device got full before the job's ops were seen, so nothing could be evicted; with "
          "STOWAGE_BUDGET=95%device they are seen from the first allocation on";
 }

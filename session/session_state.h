@@ -54,8 +54,8 @@ struct Session::State : SessionParts {
   /// BudgetController::await_others(), except where other threads may wait for this one.
   bool await_others(Bytes bytes, bool refused);
   /// Upstream gave out `bytes`: if the device is nearly full, "auto" takes effect at the next time between
-  /// ops.
-  void watch_device(Bytes bytes);
+  /// ops; or it ends, if `shows_peak`: the allocations show the job's own peak.
+  void watch_device(Bytes bytes, bool shows_peak);
   void join_budget();
   void start_recording();
   void begin_at_first_allocation();

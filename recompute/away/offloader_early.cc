@@ -97,6 +97,7 @@ std::uint64_t Offloader::drop_arriving(std::uint64_t bytes, Place place) {
     if (freed >= bytes || !record.arriving || record.locks > 0) return;
     if (!place.covers(record.arriving.device())) return;
     freed += record.bytes;
+    rescue_.before_dropping(record, record.arriving.data());
     drop_arriving(record);
   });
   return freed;

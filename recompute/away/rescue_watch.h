@@ -41,6 +41,13 @@ class RescueWatch {
     ++away_;
     listener_->leaves(record.data, record.serial);
   }
+  /// The memory of its copy back, which a schedule has begun, is about to be freed.
+  void before_dropping(StorageRecord& record, const void* arriving) {
+    if (listener_ == nullptr || this_thread().scheduled != 0 || record.rescued) return;
+    record.rescued = true;
+    ++away_;
+    listener_->leaves(arriving, record.serial);
+  }
   /// It has memory again. If a schedule had sent it away, and it was made on the way to what rescue had
   /// evicted, that is not told before the schedule wants it back.
   void after_return(StorageRecord& record) {

@@ -185,7 +185,8 @@ std::vector<RecordLock> Rematerializer::bring_back_rescued(const StorageRecord& 
   for (const Ref<Recipe>& step : run.plan.steps) {
     for (const Output& output : step->outputs) {
       const Ref<Value> value(output.value);
-      if (value && value->home != nullptr && value->home->rescued) rescued.push_back(value->home);
+      if (!value || value->home == nullptr || !value->home->rescued) continue;
+      if (value->home->current == value) rescued.push_back(value->home);
     }
   }
   for (StorageRecord* const one : rescued) {

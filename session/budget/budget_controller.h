@@ -73,10 +73,11 @@ class BudgetController {
   /// nears_end() was true since the last join().
   [[nodiscard]] bool is_near_end() const { return near_.load(std::memory_order_relaxed); }
   /// Of "auto" that took effect: upstream gave out `bytes`. True now and then if nothing was evicted in as
-  /// many as fill the device several times, so that leave() should be called soon: marks need not come, or
-  /// come in ops.
-  bool may_leave(Bytes bytes) noexcept;
-  /// Of "auto": ends, if nothing was evicted since it took effect. Requires: as join().
+  /// many as fill the device several times and the allocations show the job's own peak (PeakWatch), so that
+  /// leave() should be called soon: marks need not come, or come in ops.
+  bool may_leave(Bytes bytes, bool shows_peak) noexcept;
+  /// Of "auto": ends, if may_leave() was true and nothing was evicted since it took effect. Requires: as
+  /// join().
   void leave();
   /// Of "auto": takes effect, if the job still nearly fills the device. True if it did. Requires: the calling
   /// thread is between ops.
@@ -99,6 +100,8 @@ class BudgetController {
   [[nodiscard]] bool on() const { return state_.load() > State::kEnded; }
   /// Its limit is not known yet.
   [[nodiscard]] bool pending() const { return on() && !ledger_->limited(); }
+  /// What the allocations show of the job's own peak is of use: for a limit by that, or for may_leave().
+  [[nodiscard]] bool wants_peak() const { return pending() || watches_calm(); }
   /// The runtime may be uninstalled at this mark: the mark is between ops, no other thread is in an
   /// iteration, and nothing is evicted. True without a budget.
   [[nodiscard]] bool may_rest() const;
@@ -148,6 +151,7 @@ class BudgetController {
   [[nodiscard]] std::optional<Bytes> free_where_near();
   [[nodiscard]] Bytes held_on_device() const;
   /// A request needed room since "auto" took effect.
+  [[nodiscard]] bool watches_calm() const noexcept;
   [[nodiscard]] bool was_short() const { return shortages_.load() != shortages_at_join_.load(); }
   /// No other thread is in an iteration, and nothing is away.
   [[nodiscard]] bool is_idle() const;
@@ -187,6 +191,7 @@ class BudgetController {
   DeviceWatch watch_;
   std::atomic<bool> near_{false};
   std::atomic<bool> counts_{false};           ///< the ledger counts upstream, of "auto"
+  std::atomic<bool> leaves_{false};           ///< may_leave() was true
   std::atomic<std::uint64_t> calm_bytes_{0};  ///< given out since then, or since leave() was last asked for
   std::atomic<std::uint64_t> shortages_at_join_{0};
   std::uint32_t calm_marks_ = 0;  ///< in a row with nothing evicted, since "auto" took effect

@@ -66,15 +66,23 @@ bool BudgetController::join() {
   return true;
 }
 
-bool BudgetController::may_leave(Bytes bytes) noexcept {
-  if (!budget_.is_auto() || state_.load(std::memory_order_relaxed) != State::kWatching) return false;
-  const std::uint64_t given = calm_bytes_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value();
-  if (given / kCalmFillings < ledger_->limit().value()) return false;
-  calm_bytes_.store(0, std::memory_order_relaxed);
-  return !was_short();
+bool BudgetController::watches_calm() const noexcept {
+  return budget_.is_auto() && state_.load(std::memory_order_relaxed) == State::kWatching && !was_short();
 }
 
+// A forward pass with large workspaces gives out as much, and has not shown its peak yet.
+bool BudgetController::may_leave(Bytes bytes, bool shows_peak) noexcept {
+  if (!watches_calm()) return false;
+  const std::uint64_t given = calm_bytes_.fetch_add(bytes.value(), std::memory_order_relaxed) + bytes.value();
+  if (!shows_peak || given / kCalmFillings < ledger_->limit().value()) return false;
+  calm_bytes_.store(0, std::memory_order_relaxed);
+  leaves_ = true;
+  return true;
+}
+
+// A second call of between_ops() may come for the device that was nearly full when the first one joined.
 void BudgetController::leave() {
+  if (!leaves_.exchange(false)) return;
   const bool watches = budget_.is_auto() && state_.load() == State::kWatching;
   if (watches && !was_short() && !schedule_.follows() && is_idle()) stand_down();
 }

@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::uint64_t kSettlingMarks = 3;  // iterations, then the arena does not fit
 constexpr std::uint64_t kMostUncounted = 16;
+// Iterations in a row in which rescue makes room though a plan serves: then the schedule is made for this
+// share of the limit less.
+constexpr std::uint64_t kDisturbedMarks = 4;
+constexpr std::uint64_t kLessShare = 128;
 
 SessionVerdict rescue_for(std::string reason) { return {SessionState::kRescuing, std::move(reason)}; }
 
@@ -98,13 +102,14 @@ SessionVerdict PlanUnderBudget::settle(std::uint32_t window_marks) {
 // plan needs the places of what lasts for other things: rescue would have to make room in each iteration from
 // then on.
 void PlanUnderBudget::clear_arena() {
-  if (!is_scheduled() || !budget_.evicted_on_demand()) {
+  if (!is_scheduled() || !budget_.evicted_on_demand() || !port_.commits_in_parts()) {
     disturbed_ = 0;
-  } else if (std::has_single_bit(++disturbed_) &&
-             port_.commits_in_parts()) {  // not often where it does not help
-    arena_.give_up_free_parts();
-    lasting_.gather();
+    return;
   }
+  if (++disturbed_ % kDisturbedMarks == 0) ask_for_less(Bytes(port_.ledger()->limit().value() / kLessShare));
+  if (!std::has_single_bit(disturbed_)) return;  // not often where it does not help
+  arena_.give_up_free_parts();
+  lasting_.gather();
 }
 
 // What an iteration without a schedule took beside the arena, and passed on, says nothing of the others.

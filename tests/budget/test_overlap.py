@@ -74,7 +74,7 @@ def test_a_schedule_copies_no_more_than_the_store_holds():
     """Results take 128 MiB each: a store of 256 MiB has room for one of them, so more is recomputed."""
     ample, small = (run(STOWAGE_BUDGET="75%", STOWAGE_HOST_MEMORY=limit)[1] for limit in ("4GiB", "256MiB"))
     for under in (ample, small):
-        assert under["schedule"]["followed"] and under["schedule"]["rooms"] == under["refusals"] == 0, under["schedule"]
+        assert under["schedule"]["followed"] and under["refusals"] == 0, under["schedule"]
         assert 0 < under["schedule"]["copies"] and under["peak_held_bytes"] <= under["limit_bytes"]
     assert small["schedule"]["copies"] < ample["schedule"]["copies"]
     assert small["schedule"]["recomputed_ops"] > 0
