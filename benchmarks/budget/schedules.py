@@ -45,8 +45,8 @@ TABLE = f"""| model | {" | ".join(f"at {share} %" for share in SHARES)} |
 |{(len(SHARES) + 1) * "---|"}
 """
 REACHED = """
-How many iterations had ended when the first schedule was followed, and when an arena was planned under it (*-*: not within these
-iterations). The limit is known after the second; evictions begin in the third; it takes two of them and one that is
+How many iterations had ended when the first schedule was followed, and when an arena was planned under it (*-*: not within
+these iterations). The limit is known after the second; evictions begin in the third; it takes two of them and one that is
 logged to have a schedule.
 
 """

@@ -100,6 +100,17 @@ def test_what_is_away_stays_away(runtime, tmp_path):
         assert torch.equal(tensor, expected)
 
 
+def test_what_rescue_offloaded_comes_back(runtime, tmp_path):
+    with probe.spilling(tmp_path):
+        tensor = lasting(1000)
+        expected = tensor.clone()
+        probe.library.probe_listen(1)
+        assert probe.offload(tensor)
+        assert gather() == 4000 and not probe.is_evicted(tensor)
+        probe.library.probe_listen(0)
+        assert torch.equal(tensor, expected)
+
+
 def test_a_move_that_finds_no_memory_leaves_all_as_it_was(runtime):
     tensor = lasting(100_000)
     expected = tensor.clone()

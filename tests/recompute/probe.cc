@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/support/mix.h"
+#include "recompute/away/rescue_watch.h"
 #include "recompute/lasting.h"
 #include "recompute/ops/op_traits.h"
 #include "recompute/recompute.h"
@@ -157,6 +158,18 @@ PROBE int probe_contiguous_room(void* storage) {
 }
 PROBE void probe_uninstall() { Runtime::uninstall(); }
 PROBE const char* probe_text() { return text.c_str(); }
+/// Somebody is told, or not, of what is evicted and offloaded as no schedule says.
+PROBE void probe_listen(int listens) {
+  struct Nobody final : RescueListener {
+    void leaves(const void*, std::uint64_t) noexcept override {}
+    void begin_return() noexcept override {}
+    void end_return() noexcept override {}
+    void is_back(const void*, std::uint64_t) noexcept override {}
+    void is_gone(std::uint64_t) noexcept override {}
+  };
+  static Nobody nobody;
+  Runtime::listen(listens != 0 ? &nobody : nullptr);
+}
 /// How many bytes were moved.
 PROBE unsigned long long probe_gather_lasting() { return gather_lasting(0, -1).value(); }
 PROBE void probe_end_iteration() { Runtime::end_iteration(); }

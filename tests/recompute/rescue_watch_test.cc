@@ -120,6 +120,19 @@ TEST_F(RescueWatchTest, OnceTheScheduleWantsItAwayItIsTheSchedules) {
   EXPECT_EQ(told_.events, (Events{named("leaves ", a), named("gone ", a), named("back ", a)}));
 }
 
+// The copy back goes on counting as what the schedule began.
+TEST_F(RescueWatchTest, ACopyBackThatRescueGivesUpComesBackWithNothingToShow) {
+  const at::Tensor a = ops_.exp_of(x_);
+  evict(a, /*scheduled=*/true);
+  StorageRecord& record = ops_.record_of(a);
+  ops_.rescue.before_dropping(record, x_.data_ptr());
+  ops_.rescue.before_dropping(record, x_.data_ptr());
+  EXPECT_TRUE(ops_.rescue.any_away());
+  restore(a);
+  EXPECT_FALSE(ops_.rescue.any_away());
+  EXPECT_EQ(told_.events, (Events{named("leaves ", a), "(", named("back ", a), ")"}));
+}
+
 TEST_F(RescueWatchTest, WhereNobodyListensNothingIsNoted) {
   ops_.rescue.listen(nullptr);
   const at::Tensor a = ops_.exp_of(x_);
