@@ -76,6 +76,12 @@ std::vector<std::uint32_t> made_before_ops(const StepLog& log) {
   return counts;
 }
 
+bool is_too_dear(std::uint64_t added_ns, std::uint64_t other_ns, std::uint64_t ops_ns) {
+  constexpr std::uint64_t kDearerShare = 4;
+  constexpr std::uint64_t kLittleShare = 64;
+  return added_ns > other_ns + std::max(other_ns / kDearerShare, ops_ns / kLittleShare);
+}
+
 Schedule schedule_of(const StepLog& log, std::vector<Action> actions) {
   Schedule schedule;
   schedule.shape_hashes = log.shape_hashes;

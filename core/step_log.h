@@ -137,6 +137,10 @@ struct Schedule {
   [[nodiscard]] std::uint64_t added_ns() const { return replay_ns + wait_ns; }
 };
 
+/// `added_ns` to an iteration are too many where another way adds `other_ns`: by over a quarter of that and
+/// over 1/64 of `ops_ns`, the iteration's own time.
+[[nodiscard]] bool is_too_dear(std::uint64_t added_ns, std::uint64_t other_ns, std::uint64_t ops_ns);
+
 /// `actions` for the log's iteration, with what tells a job's ops and buffers from those of the log; nothing
 /// that they cost.
 [[nodiscard]] Schedule schedule_of(const StepLog& log, std::vector<Action> actions);

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "recompute/away/mover.h"
+#include "recompute/away/moved_bytes.h"
 #include "recompute/machine/machine.h"
 #include "recompute/threads/suspension.h"
 #include "recompute/threads/thread_state.h"
@@ -22,7 +22,7 @@ std::vector<StorageRecord*> lasting_in(Machine& all, Place place) {
   const std::unordered_set<std::uint64_t> scheduled = all.steps.follower().sent_away();
   std::vector<StorageRecord*> lasting;
   all.book.for_each([&](StorageRecord& record) {
-    if (record.use_times == nullptr || !(Mover::may_move(record) || is_rescued(record))) return;
+    if (record.use_times == nullptr || !(may_move(record) || is_rescued(record))) return;
     if (!place.covers(record.address->device())) return;
     if (record.stream > 0) return;  // only of the default stream an allocator keeps what lasts apart
     if (!scheduled.contains(record.serial)) lasting.push_back(&record);
@@ -39,14 +39,14 @@ Bytes gather_lasting(int device_type, int device_index) {
   const std::lock_guard<std::recursive_mutex> lock(all.mutex);
   Bytes moved(0);
   if (!all.on.load() || unseen_op_runs()) return moved;
-  Mover mover(all.residency.offloader());
   const Deeper may_fail(this_thread().may_fail);
   try {
     for (StorageRecord* const record : lasting_in(all, {device_type, device_index})) {
       if (is_rescued(*record)) {
         all.residency.restore(*record);
-      } else if (Mover::may_move(*record)) {
-        mover.move(*record);
+      } else if (may_move(*record)) {
+        all.residency.offloader().settle(*record);
+        move_bytes(*record);
       } else {
         continue;
       }

@@ -7,10 +7,11 @@
 
 namespace stowage::recompute {
 
-/// Moves what outlives iterations to other memory (away/mover.h), tensor by tensor in the order of their
-/// making: what an op has used in a later iteration than the one that made it, but for what a schedule
-/// offloads. `device_type`, `device_index`: as for Runtime::make_room(). Ends early where there is no memory.
-/// Returns how many bytes it moved.
+/// Moves what outlives iterations to other memory (away/moved_bytes.h), tensor by tensor in the order of
+/// their making: what an op has used in a later iteration than the one that made it, on the default stream or
+/// the CPU, but for what a schedule offloads. What rescue has offloaded of it comes back. `device_type`,
+/// `device_index`: as for Runtime::make_room(). Ends early where there is no memory. Returns how many bytes
+/// lie elsewhere now.
 Bytes gather_lasting(int device_type, int device_index);
 
 }  // namespace stowage::recompute

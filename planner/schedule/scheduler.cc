@@ -63,14 +63,6 @@ Status check(const StepLog& log, const Schedule& schedule, Bytes budget) {
   return {};
 }
 
-// A plan is not worth that much more: without one rescue makes room now and then.
-bool is_dearer(const Schedule& placed, const Schedule& unplaced, std::uint64_t ops_ns) {
-  constexpr std::uint64_t kDearerShare = 4;   // of what the other one costs
-  constexpr std::uint64_t kLittleShare = 64;  // of the iteration's time
-  return placed.added_ns() >
-         unplaced.added_ns() + std::max(unplaced.added_ns() / kDearerShare, ops_ns / kLittleShare);
-}
-
 Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOptions& options,
                               const std::stop_token& stop) {
   const Result<OpGraph> graph = make_op_graph(log);
@@ -89,7 +81,8 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
     if (Status status = check(log, schedule, budget); !status) return status.error();
     schedule.bound_ns = least_added_ns(gaps, budget.value(), found->outcome.added_ns());
     if (!options.placed) return schedule;
-    if (unplaced && is_dearer(schedule, *unplaced, ops_ns(log))) break;
+    // A plan is not worth that much: without one rescue makes room now and then.
+    if (unplaced && is_too_dear(schedule.added_ns(), unplaced->added_ns(), ops_ns(log))) break;
     std::vector<Span> spans;
     static_cast<void>(play(*graph, found->steps, &spans));
     const Result<std::uint64_t> height = arena_height(spans, budget.value(), stop);

@@ -15,12 +15,7 @@
 
 namespace stowage::recompute {
 bool Offloader::is_offloadable(const StorageRecord& record) const {
-  if (record.is_reached() || record.bytes == 0) return false;
-  if (!record.alive() || !guard_covers(record.bytes) || store_of(record) == nullptr) return false;
-  const c10::StorageImpl& impl = *record.address;
-  if (!impl.device().is_cpu() && record.stream < 0) return false;  // nobody knows what it has to wait for
-  if (record.away()) return true;
-  return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
+  return may_lie_elsewhere(record) && guard_covers(record.bytes) && store_of(record) != nullptr;
 }
 
 bool Offloader::may_offload(const StorageRecord& record) const {

@@ -36,17 +36,11 @@ class RescueWatch {
   /// `record`'s memory is about to be freed.
   void before_leaving(StorageRecord& record) {
     record.early = false;
-    record.rescued = listener_ != nullptr && this_thread().scheduled == 0;
-    if (!record.rescued) return;
-    ++away_;
-    listener_->leaves(record.data, record.serial);
+    note_leaving(record, record.data);
   }
   /// The memory of its copy back, which a schedule has begun, is about to be freed.
   void before_dropping(StorageRecord& record, const void* arriving) {
-    if (listener_ == nullptr || this_thread().scheduled != 0 || record.rescued) return;
-    record.rescued = true;
-    ++away_;
-    listener_->leaves(arriving, record.serial);
+    if (!record.rescued) note_leaving(record, arriving);
   }
   /// It has memory again. If a schedule had sent it away, and it was made on the way to what rescue had
   /// evicted, that is not told before the schedule wants it back.
@@ -89,6 +83,12 @@ class RescueWatch {
   };
 
  private:
+  void note_leaving(StorageRecord& record, const void* address) {
+    if (listener_ == nullptr || this_thread().scheduled != 0) return;
+    record.rescued = true;
+    ++away_;
+    listener_->leaves(address, record.serial);
+  }
   bool note_end(StorageRecord& record) {
     if (record.rescued) --away_;
     return std::exchange(record.rescued, false);

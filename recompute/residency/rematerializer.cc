@@ -177,11 +177,10 @@ void Rematerializer::refill(StorageRecord& record, c10::Storage& made) {
 
 // What rescue evicted and `record` is made from comes back first, on its own: else a recording would show it
 // among what is made again as a schedule says.
-std::vector<RecordLock> Rematerializer::bring_back_rescued(const StorageRecord& record) {
+std::vector<RecordLock> Rematerializer::bring_back_rescued(const StorageRecord& record, const Run& run) {
   std::vector<RecordLock> locks;
   if (record.rescued || !rescue_.any_away()) return locks;
   std::vector<StorageRecord*> rescued;
-  const Run run = plan_for(*record.current);
   for (const Ref<Recipe>& step : run.plan.steps) {
     for (const Output& output : step->outputs) {
       const Ref<Value> value(output.value);
@@ -205,8 +204,9 @@ void Rematerializer::restore(StorageRecord& record) {
   const OnOwnStream own(record);
   const RescueWatch::Return returning(rescue_, record);
   spares_.drop_unwanted();
-  const std::vector<RecordLock> beside = bring_back_rescued(record);
   Run run = plan_for(*record.current);
+  const std::vector<RecordLock> beside = bring_back_rescued(record, run);
+  if (!beside.empty()) run = plan_for(*record.current);
   run_all(run);
   STOWAGE_CHECK(!record.evicted, "the last step of a plan makes what it is for");
 }

@@ -62,7 +62,7 @@ class Rematerializer {
   void fetch_for_writing(Run& run, const Recipe& recipe, std::size_t at, std::vector<c10::Storage>& inputs);
   c10::Storage input_of(Run& run, const Input& input, const Geometry& geometry);
   void deliver(Run& run, const Recipe& recipe, std::vector<c10::Storage>& made);
-  std::vector<RecordLock> bring_back_rescued(const StorageRecord& record);
+  std::vector<RecordLock> bring_back_rescued(const StorageRecord& record, const Run& run);
   void refill(StorageRecord& record, c10::Storage& made);
 
   StorageBook& book_;

@@ -24,8 +24,7 @@ bool Residency::may_evict(const StorageRecord& record) {
   if (record.locks > 0 || record.bytes == 0) return false;
   if (record.may_change() || record.holds > 0) return false;
   if (!record.current->recipe || !record.alive() || !guard_covers(record.bytes)) return false;
-  const c10::StorageImpl& impl = *record.address;
-  return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
+  return has_own_bytes(record);
 }
 
 bool Residency::evict(StorageRecord& record) {

@@ -62,6 +62,11 @@ ValueState state_of(const Value& value) {
   return value.recipe ? ValueState::kDead : ValueState::kLost;
 }
 
+bool has_own_bytes(const StorageRecord& record) {
+  const c10::StorageImpl& impl = *record.address;
+  return impl.data() == record.data && impl.nbytes() == record.bytes && owned_by_allocator(impl);
+}
+
 bool owned_by_allocator(const c10::StorageImpl& storage) {
   if (storage.data() == nullptr) return false;  // zero tensors, whose allocator is gone, and wrappers
   if (is_lent(storage)) return true;

@@ -154,6 +154,9 @@ class StorageBook {
 /// True if the allocator that made the storage, or the present one, frees its data with a plain deleter: then
 /// it can be taken out and given back.
 bool owned_by_allocator(const c10::StorageImpl& storage);
+/// The storage has the bytes that it had when it was last seen, and its allocator owns them. Requires:
+/// `record` is alive and not away.
+bool has_own_bytes(const StorageRecord& record);
 /// True if code may write the storage's memory without an op, judged by its owner: neither an allocator of
 /// PyTorch's nor a file that was mapped for this process alone.
 bool is_written_unseen(const c10::StorageImpl& storage);

@@ -150,8 +150,9 @@ class BudgetController {
   void note_shortage() noexcept;
   [[nodiscard]] std::optional<Bytes> free_where_near();
   [[nodiscard]] Bytes held_on_device() const;
-  /// A request needed room since "auto" took effect.
+  /// "auto" has taken effect, and no request needed room since.
   [[nodiscard]] bool watches_calm() const noexcept;
+  /// A request needed room since "auto" took effect.
   [[nodiscard]] bool was_short() const { return shortages_.load() != shortages_at_join_.load(); }
   /// No other thread is in an iteration, and nothing is away.
   [[nodiscard]] bool is_idle() const;

@@ -3,15 +3,6 @@
 #include <algorithm>
 
 namespace stowage::session {
-namespace {
-
-// A schedule may recompute for 1/this longer than rescue: it needs no search, and an arena can be planned for
-// it. Or for this share of the iteration's time.
-constexpr std::uint64_t kDearerShare = 4;
-constexpr std::uint64_t kLittleShare = 64;
-
-}  // namespace
-
 void RescueCost::note_log(const StepLog& log, const RuntimeCounters& counts) {
   ops_ns_ = ops_ns(log);
   ns_.reset();
@@ -24,9 +15,9 @@ void RescueCost::note_log(const StepLog& log, const RuntimeCounters& counts) {
   if (ns != 0 || std::max(mean, logged) == 0) ns_ = copies_ns_ + (mean > logged ? ns * mean / logged : ns);
 }
 
+// A schedule is worth a little: it needs no search, and an arena can be planned for it.
 bool RescueCost::is_below(const Schedule& schedule) const {
-  if (!ns_) return false;
-  return schedule.added_ns() > *ns_ + std::max(*ns_ / kDearerShare, ops_ns_ / kLittleShare);
+  return ns_ && is_too_dear(schedule.added_ns(), *ns_, ops_ns_);
 }
 
 }  // namespace stowage::session

@@ -25,8 +25,8 @@ constexpr std::uint64_t kMostAstray = 12;
 // more.
 constexpr std::array<std::uint64_t, 5> kTighterShares{128, 64, 32, 32, 32};
 constexpr std::uint64_t kMostTries = kTighterShares.size();
-constexpr std::uint64_t kPatienceForPlan =
-    8;                                   // iterations for which rescue makes room, until a plan is being made
+// Iterations for which rescue makes room, until a plan is being made.
+constexpr std::uint64_t kPatienceForPlan = 8;
 constexpr std::uint64_t kManyRooms = 5;  // in an iteration: then the first of these shares is left out
 constexpr std::uint64_t kMostFits =
     3;  // schedules made from one log for fewer bytes, since the arena does not fit

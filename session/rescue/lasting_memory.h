@@ -21,8 +21,8 @@ class LastingMemory {
   LastingMemory(BudgetController& budget, DevicePort& port, TorchPort& torch, Device device)
       : budget_(budget), port_(port), torch_(torch), device_(device) {}
 
-  /// At a mark, while no plan serves: moves it, but for what the schedule offloads in each iteration. Nothing
-  /// happens before that was followed once: it is not known what that is.
+  /// At a mark: moves it beside the arena, where there is one, but for what the schedule offloads in each
+  /// iteration. Nothing happens before that was followed once: it is not known what that is.
   void gather();
   /// The same, for the first time under the present schedule.
   void gather_once();

@@ -45,15 +45,17 @@ void PlanUnderBudget::leave() {
 SessionVerdict PlanUnderBudget::refuse(const JointPlan& plans) {
   if (!budget_.on()) return {};
   if (is_scheduled() && !budget_.schedule().follows()) return rescue_for({});
-  if (is_scheduled() && excess_of(plans, lost()).value() != 0) lasting_.gather();
-  const Bytes excess = excess_of(plans, std::min(lost(), page_margin(port_.ledger()->limit())));
+  if (is_scheduled() && excess_of(plans, lost_upstream()).value() != 0) lasting_.gather();
+  const Bytes excess = excess_of(plans, std::min(lost_upstream(), page_margin(port_.ledger()->limit())));
   if (excess.value() != 0) return refuse_arena(plans.height, excess);
   if (budget_.between_ops()) return {};
   return rescue_for("a plan under a budget needs iterations that an optimizer or stowage.step() ends");
 }
 
 // Bytes that upstream keeps between tensors, or behind those that the last iteration passed on.
-Bytes PlanUnderBudget::lost() const { return is_scheduled() ? port_.upstream_use().cached() : Bytes(0); }
+Bytes PlanUnderBudget::lost_upstream() const {
+  return is_scheduled() ? port_.upstream_use().cached() : Bytes(0);
+}
 
 // Where pages come one by one, what the last iteration passed on goes before all of them are there. How much
 // upstream cannot give back then, `lost` at most, nobody knows: that shows when it does not fit.

@@ -68,7 +68,7 @@ class PlanUnderBudget {
   bool give_up_free_parts(Bytes bytes);
 
  private:
-  [[nodiscard]] Bytes lost() const;
+  [[nodiscard]] Bytes lost_upstream() const;
   /// Bytes that the budget lacks for the arena, beside what stays outside it and `lost` bytes between that.
   [[nodiscard]] Bytes excess_of(const JointPlan& plans, Bytes lost = Bytes(0)) const;
   SessionVerdict refuse_arena(Bytes arena_bytes, Bytes excess);

@@ -52,19 +52,22 @@ def _layers(width: int, depth: int, *after) -> nn.Sequential:
     return nn.Sequential(*(layer for _ in range(depth) for layer in (nn.Linear(width, width), *(make() for make in after))))
 
 
-@_job
-def gpt():
+def _gpt() -> tuple[nn.Module, torch.Tensor, jobs.Trainer]:
     model = jobs._Transformer(causal=True, tied=True, width=128, layers=6)
     ids = torch.randint(23, (32, 256))
-    return jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters()), jobs.token_loss)
+    optimizer = torch.optim.AdamW(model.parameters())
+    return model, ids, jobs._supervised(model, ids, ids.roll(-1, 1), optimizer, jobs.token_loss)
+
+
+@_job
+def gpt():
+    return _gpt()[-1]
 
 
 @_job
 def evaluated():
     """Evaluates once, after it was planned, on more than a batch."""
-    model = jobs._Transformer(causal=True, tied=True, width=128, layers=6)
-    ids = torch.randint(23, (32, 256))
-    trainer = jobs._supervised(model, ids, ids.roll(-1, 1), torch.optim.AdamW(model.parameters()), jobs.token_loss)
+    model, ids, trainer = _gpt()
     one = trainer.step
 
     def step(i: int) -> list[float]:

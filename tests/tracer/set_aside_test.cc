@@ -18,10 +18,15 @@ void iterate(Feed& feed, Between between) {
   feed.recorder.on_mark(MarkSource::kOptimizer);
 }
 
-/// `one` goes as rescue evicts it, and comes back at another address, made again with a workspace.
-const void* evict_and_restore(Feed& feed, const void* one) {
+/// As rescue evicts it.
+void set_aside(Feed& feed, const void* one) {
   feed.recorder.on_set_aside(one, kId);
   feed.recorder.on_free(one);
+}
+
+/// `one` goes as rescue evicts it, and comes back at another address, made again with a workspace.
+const void* evict_and_restore(Feed& feed, const void* one) {
+  set_aside(feed, one);
   const Unrecorded again;
   const void* const workspace = feed.alloc(4096);
   const void* const back = feed.alloc(512);
@@ -50,8 +55,7 @@ TEST(SetAside, ABufferLivesOnWhereItIsBroughtBack) {
 TEST(SetAside, ItMayDieMeanwhile) {
   Feed feed;
   iterate(feed, [&](const void* one) {
-    feed.recorder.on_set_aside(one, kId);
-    feed.recorder.on_free(one);
+    set_aside(feed, one);
     EXPECT_EQ(feed.recorder.live(), Bytes(1536));
     feed.recorder.on_aside_gone(kId);
     EXPECT_EQ(feed.recorder.live(), Bytes(1024));
@@ -63,8 +67,7 @@ TEST(SetAside, ItMayDieMeanwhile) {
 TEST(SetAside, ItsAddressIsSomebodyElsesMeanwhile) {
   Feed feed;
   const void* const one = feed.alloc(512);
-  feed.recorder.on_set_aside(one, kId);
-  feed.recorder.on_free(one);
+  set_aside(feed, one);
   feed.recorder.on_alloc(one, Bytes(2048), Bytes(2048), StreamId(0));
   EXPECT_EQ(feed.recorder.live(), Bytes(2560));
   feed.recorder.on_free(one);
@@ -85,8 +88,7 @@ TEST(SetAside, WhatComesBackEarlierThanAScheduleSaysIsBornThen) {
 TEST(SetAside, WhereItIsMadeAgainAsAScheduleSaysThatIsANewBuffer) {
   Feed feed;
   const void* const one = feed.alloc(512);
-  feed.recorder.on_set_aside(one, kId);
-  feed.recorder.on_free(one);
+  set_aside(feed, one);
   const void* const back = feed.alloc(512);
   EXPECT_EQ(feed.recorder.live(), Bytes(1024));
   feed.recorder.on_brought_back(back, kId);
@@ -96,8 +98,7 @@ TEST(SetAside, WhereItIsMadeAgainAsAScheduleSaysThatIsANewBuffer) {
 TEST(SetAside, WindowsThatAreForgottenMeanwhileKeepIt) {
   Feed feed;
   const void* const one = feed.alloc(512);
-  feed.recorder.on_set_aside(one, kId);
-  feed.recorder.on_free(one);
+  set_aside(feed, one);
   feed.recorder.clear();
   EXPECT_EQ(feed.recorder.live(), Bytes(512));
   const Unrecorded again;

@@ -64,11 +64,6 @@ Recorder::Recorder(TraceInfo info, RecorderOptions options)
 
 Recorder::~Recorder() = default;
 
-int& Unrecorded::depth() noexcept {
-  thread_local int depth = 0;
-  return depth;
-}
-
 void Recorder::State::add(const void* address, Buffer buffer) {
   if (buffers.find(address) != nullptr) buffers.close(address, take_tick());
   current.fingerprint.add(buffer.rounded, buffer.stream);

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/support/thread_scope.h"
 #include "core/trace.h"
 
 namespace stowage::tracer {
@@ -61,14 +62,7 @@ struct OpTimes {
 
 /// While one exists, what the calling thread allocates is not the job's: no recorder counts it, unless
 /// on_brought_back() says what it is.
-class Unrecorded {
- public:
-  Unrecorded() noexcept { ++depth(); }
-  Unrecorded(const Unrecorded&) = delete;
-  Unrecorded& operator=(const Unrecorded&) = delete;
-  ~Unrecorded() { --depth(); }
-  static int& depth() noexcept;
-};
+class Unrecorded : public ThreadScope<Unrecorded> {};
 
 class Recorder {
  public:

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,8 +21,10 @@ namespace stowage::planner::schedule {
 /// The end of a span that is still open when the iteration ends.
 inline constexpr std::uint64_t kOpenEnd = ~std::uint64_t{0};
 
+/// Held for no buffer of the graph: a workspace, a copy.
+inline constexpr std::uint32_t kNoBuffer = ~std::uint32_t{0};
+
 /// A stretch of time in which bytes are held, in ordinals of allocations.
-inline constexpr std::uint32_t kNoBuffer = std::numeric_limits<std::uint32_t>::max();
 struct Span {
   std::uint64_t begin = 0;
   std::uint64_t end = kOpenEnd;

@@ -96,7 +96,7 @@ void CudaAdaptor::note_upstream() {
 }
 
 C10_ALWAYS_INLINE void* CudaAdaptor::try_arena(CudaDevice& device, std::size_t bytes, StreamId id) {
-  if (C10_UNLIKELY(id == StreamTable::kNone || LastingRequests::depth() > 0)) return nullptr;
+  if (C10_UNLIKELY(id == StreamTable::kNone || LastingRequests::present())) return nullptr;
   void* address = device.session.try_allocate(Bytes{bytes}, id);
   if (C10_UNLIKELY(address != nullptr && is_watched())) tell_of_allocation(device, address, bytes);
   return address;

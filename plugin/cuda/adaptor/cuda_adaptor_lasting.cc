@@ -27,7 +27,7 @@ bool is_optimizer_state(const session::Session& session, bool limited) {
 }
 
 bool lasts(const session::Session& session, std::size_t bytes, bool limited, const void* caller) {
-  if (LastingRequests::depth() > 0) return true;
+  if (LastingRequests::present()) return true;
   const session::SessionState state = session.state();
   if (state != session::SessionState::kRecording && state != session::SessionState::kPlanning) return false;
   return is_optimizer_state(session, limited) || is_blas_workspace(bytes, caller) ||

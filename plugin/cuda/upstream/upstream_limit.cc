@@ -14,11 +14,6 @@ std::int64_t rounded(std::size_t bytes) { return static_cast<std::int64_t>(round
 
 }  // namespace
 
-int& NotTheEnd::depth() noexcept {
-  thread_local int depth = 0;
-  return depth;
-}
-
 // Other threads may allocate meanwhile, which may show in the events, the statistics or both: retry then.
 void UpstreamLimit::count_in(session::Ledger& ledger) {
   ledger_ = &ledger;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/support/thread_scope.h"
 #include "plugin/cuda/upstream/low_point.h"
 #include "plugin/cuda/upstream/memory_fraction.h"
 #include "session/ports/ledger.h"
@@ -67,13 +68,6 @@ class UpstreamLimit final : public session::UpstreamCap {
 
 /// While one exists, out-of-memory errors of the calling thread may still be resolved: observers are not
 /// told.
-class NotTheEnd {
- public:
-  NotTheEnd() { ++depth(); }
-  NotTheEnd(const NotTheEnd&) = delete;
-  NotTheEnd& operator=(const NotTheEnd&) = delete;
-  ~NotTheEnd() { --depth(); }
-  static int& depth() noexcept;
-};
+class NotTheEnd : public ThreadScope<NotTheEnd> {};
 
 }  // namespace stowage::plugin
