@@ -24,11 +24,11 @@ TEST(DeviceWatch, LooksSixtyFourTimesWhileTheDeviceFillsUp) {
   EXPECT_TRUE(watch.on_alloc(Bytes(6'400)));
 }
 
-TEST(DeviceWatch, NearIsHalfOfWhatTheJobCanGet) {
+TEST(DeviceWatch, NearIsThreeEighthsOfWhatTheJobCanGet) {
   DeviceWatch watch;
   EXPECT_EQ(DeviceWatch::limit_of(Bytes(400), Bytes(240)), Bytes(630));
-  EXPECT_FALSE(watch.is_near(Bytes(315), Bytes(325)));
-  EXPECT_TRUE(watch.is_near(Bytes(316), Bytes(324)));
+  EXPECT_FALSE(watch.is_near(Bytes(236), Bytes(404)));
+  EXPECT_TRUE(watch.is_near(Bytes(237), Bytes(403)));
 }
 
 TEST(DeviceWatch, OfAJobThatFittedNearIsHalfwayFromItsPeakToTheLimit) {
@@ -58,7 +58,7 @@ class SessionAutoBudget : public ::testing::Test {
     port_.free = *port_.free - Bytes(bytes);
     return job.allocate(bytes);
   }
-  /// The same with more than half of the device, and "auto" takes effect.
+  /// The same with more than three eighths of the device, and "auto" takes effect.
   void fill_until_it_joins(FakeJob& job) {
     fill(job, 520'000);
     torch_.between_ops();
@@ -74,7 +74,7 @@ class SessionAutoBudget : public ::testing::Test {
 TEST_F(SessionAutoBudget, CostsNothingWhileTheDeviceIsNotFull) {
   Session session(port_, torch_, settings());
   FakeJob job(port_, session);
-  fill(job, 400'000);
+  fill(job, 350'000);
   for (int i = 0; i < 8; ++i) job.iterate();
   EXPECT_EQ(session.state(), SessionState::kPlanned);
   EXPECT_FALSE(torch_.installed || FakeTorch::guarded || port_.count.limited() || session.has_budget());
