@@ -19,6 +19,10 @@ void take_bytes_out(StorageRecord& record, bool poison) {
   impl.set_data_ptr_noswap(c10::DataPtr(guard_address(), device));  // frees what it held
 }
 
+c10::Storage unreadable_storage(c10::Device device, std::uint64_t bytes) {
+  return {c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(guard_address(), device), nullptr, false};
+}
+
 void put_bytes_back(StorageRecord& record, c10::Storage& made) {
   c10::StorageImpl& source = *made.unsafeGetStorageImpl();
   record.address->set_data_ptr_noswap(std::move(source._mutable_data_ptr_no_checks()));

@@ -14,6 +14,8 @@ namespace stowage::recompute {
 /// Frees `record`'s bytes through their allocator. `poison`: those of the CPU are overwritten first.
 /// Requires: it is alive and resident, and the guard range covers it.
 void take_bytes_out(StorageRecord& record, bool poison);
+/// One of `bytes` that has none: it points into the guard range. Requires: that covers it.
+c10::Storage unreadable_storage(c10::Device device, std::uint64_t bytes);
 /// `made` has the bytes, and is empty afterwards. Requires: `record` is alive.
 void put_bytes_back(StorageRecord& record, c10::Storage& made);
 

@@ -6,6 +6,7 @@
 #include "recompute/ops/parameter.h"
 #include "recompute/ops/tensor_memory.h"
 #include "recompute/ops/tensor_parts.h"
+#include "recompute/ops/unread.h"
 #include "recompute/storage/own_stream.h"
 
 namespace stowage::recompute {
@@ -19,7 +20,7 @@ void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
   const bool training = trains(arguments);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (const at::Tensor* const tensor = tensor_in(arguments[i])) {
-      read_tensor(*tensor, i, training);
+      reads(arguments, i) ? read_tensor(*tensor, i, training) : note_unread(*tensor);
     } else if (is_list_of_tensors(arguments[i])) {
       for (const c10::IValue& element : arguments[i].toListRef()) {
         if (const at::Tensor* const listed = tensor_in(element)) read_tensor(*listed, i, training);
@@ -35,6 +36,18 @@ void OpCall::read_arguments(c10::ArrayRef<c10::IValue> arguments) {
                    appears_once(use)))
       use.role = Role::kWritten;
   }
+}
+
+// Kernels of other kinds, and code of others, may read what PyTorch's own do not.
+bool OpCall::reads(c10::ArrayRef<c10::IValue> arguments, std::size_t at) const {
+  const bool may_be_unread = traits_.unread != 0 || traits_.convolution_backward;
+  return !may_be_unread || below_ != Below::kPlain || !is_unread(traits_, arguments, at);
+}
+
+// Its storage is neither brought back nor locked. A recipe has it for its sizes.
+void OpCall::note_unread(const at::TensorBase& tensor) {
+  if (const c10::Storage* const storage = served_storage(tensor))
+    uses_.push_back({&machine_.book.record_of(*storage), &tensor, Role::kUnread, false, false});
 }
 
 void OpCall::read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains) {

@@ -35,7 +35,9 @@ OpCall::~OpCall() {
 }
 
 void OpCall::unlock() {
-  for (const Use& use : uses_) --use.record->locks;
+  for (const Use& use : uses_) {
+    if (!use.unread()) --use.record->locks;
+  }
   for (const Part& part : parts_) --part.record->locks;
   uses_.clear();
   parts_.clear();
@@ -108,7 +110,7 @@ void OpCall::count_running(int by) {
 void OpCall::note_begin() {
   c10::SmallVector<StepRecorder::Argument, 6> arguments;
   for (std::size_t i = 0; i < uses_.size(); ++i) {
-    if (is_written_by_another(i)) continue;
+    if (uses_[i].unread() || is_written_by_another(i)) continue;
     const bool kept = recipe_ && recipe_->inputs[i].captured != nullptr;
     const ValueRole role = uses_[i].role == Role::kOverwritten ? ValueRole::kReplaced
                            : uses_[i].role == Role::kWritten   ? ValueRole::kChanged
@@ -121,6 +123,7 @@ void OpCall::note_begin() {
 
 void OpCall::bring_back() {
   for (const Use& use : uses_) {
+    if (use.unread()) continue;
     machine_.residency.restore(*use.record);
     machine_.uses.note(*use.record, machine_.op_number);
   }
@@ -135,6 +138,7 @@ void OpCall::pin_what_is_unsafe() {
   if (!unsafe) return;
   const bool collective = traits_.name.compare(0, 6, "c10d::") == 0;
   for (const Use& use : uses_) {
+    if (use.unread()) continue;
     use.record->pinned = true;
     if (collective) use.record->exposed = true;
   }
@@ -200,7 +204,7 @@ void OpCall::finish(c10::ArrayRef<c10::IValue> results, std::uint64_t took_ns) {
                           {made_.data(), made_.size()});
   }
   if (hidden_ && below_ != Below::kOps) {
-    for (const Use& use : uses_) use.record->pinned = true;
+    for (const Use& use : uses_) use.record->pinned = use.record->pinned || !use.unread();
   }
   if (verification_ != nullptr) end_check(results);
   recipe_.reset();  // under the lock

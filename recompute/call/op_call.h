@@ -52,6 +52,8 @@ class OpCall {
     Role role;
     bool written;
     bool statistics;  ///< of batch-norm: written, but not part of what its results depend on
+
+    [[nodiscard]] bool unread() const { return role == Role::kUnread; }  ///< then it need not be in memory
   };
 
   /// A further storage of an argument (tensor_parts.h). No recipe records it.
@@ -65,6 +67,8 @@ class OpCall {
   void count_running(int by);
   void read_arguments(c10::ArrayRef<c10::IValue> arguments);
   void read_tensor(const at::TensorBase& tensor, std::size_t argument, bool trains);
+  [[nodiscard]] bool reads(c10::ArrayRef<c10::IValue> arguments, std::size_t at) const;
+  void note_unread(const at::TensorBase& tensor);
   void read_parts(const at::TensorBase& tensor, bool written);
   void bring_back();
   void pin_what_is_unsafe();

@@ -44,6 +44,7 @@ bool OpCall::may_record() const {
   if (!parts_.empty())
     return false;  // of a dual tensor: autograd may run a decomposition in the kernel's place
   return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
+    if (use.unread()) return true;
     if (use.record->may_change()) return false;
     if (use.record->bytes > 0 && use.record->data == nullptr) return false;  // a zero tensor, resized
     if (!use.written || use.statistics) return true;
@@ -54,7 +55,7 @@ bool OpCall::may_record() const {
 
 Input OpCall::input_of(const Use& use) {
   Input input;
-  if (use.role == Role::kOverwritten) return input;
+  if (use.role == Role::kOverwritten || use.unread()) return input;
   if (use.record->watch && !use.record->current->recipe) note_content(*use.record);
   const Ref<Value>& value = use.record->current;
   const std::uint64_t bytes = use.record->bytes;

@@ -16,6 +16,7 @@
 #include "recompute/interposer/kernel_keys.h"
 #include "recompute/interposer/list_groups.h"
 #include "recompute/interposer/python_dispatch.h"
+#include "recompute/interposer/reused_gradient.h"
 #include "recompute/interposer/split_backward.h"
 #include "recompute/machine/machine.h"
 #include "recompute/ops/argument.h"
@@ -114,6 +115,19 @@ bool run_in_parts(const c10::OperatorHandle& op, const OpTraits& traits, c10::Di
   return true;
 }
 
+// An elementwise op's backward pass, whose result may lie where its gradient does. False: as above.
+bool run_over_gradient(const OpTraits& traits, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+  if (traits.over_gradient == nullptr || below_of(below) != Below::kPlain || at::GradMode::is_enabled())
+    return false;
+  const c10::ArrayRef<c10::IValue> present = torch::jit::last(*stack, traits.arguments);
+  if (!ReusedGradient::is_worth_it(traits, present, limit_for(present))) return false;
+  torch::jit::Stack mine = ReusedGradient::arguments_of(present);
+  torch::jit::drop(*stack, traits.arguments);
+  run_seen(*traits.over_gradient, traits_of(*traits.over_gradient), below, &mine);
+  stack->push_back(std::move(mine.back()));
+  return true;
+}
+
 void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kAboveAutograd);
@@ -126,7 +140,8 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
   if (below.has_any(c10::autocast_dispatch_keyset)) return op.redispatchBoxed(below, stack);
   const OpTraits& traits = traits_of(op);
   if (is_composite_call(op, traits, below)) return run_composite(op, traits, below, stack);
-  if (!run_in_parts(op, traits, below, stack)) run_seen(op, traits, below, stack);
+  if (run_in_parts(op, traits, below, stack) || run_over_gradient(traits, below, stack)) return;
+  run_seen(op, traits, below, stack);
 }
 
 // Ops of which nothing needs to be known cost nothing either: the dispatcher does not stop at the key for

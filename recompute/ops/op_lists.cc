@@ -39,6 +39,13 @@ constexpr std::array kFactories = {
     Name("triu_indices"),
 };
 
+constexpr std::array kElementwiseBackward = {
+    Name("threshold_backward"),  Name("hardtanh_backward"),   Name("gelu_backward"),
+    Name("silu_backward"),       Name("sigmoid_backward"),    Name("tanh_backward"),
+    Name("leaky_relu_backward"), Name("elu_backward"),        Name("softplus_backward"),
+    Name("softshrink_backward"), Name("hardshrink_backward"), Name("hardsigmoid_backward"),
+};
+
 constexpr std::array kOverwriting = {
     Name("fill_"),        Name("zero_"),      Name("uniform_"), Name("normal_"),
     Name("bernoulli_"),   Name("random_"),    Name("cauchy_"),  Name("log_normal_"),
@@ -245,6 +252,8 @@ Products products_of(Name name) {
 }
 
 bool is_factory(Name name) { return among(kFactories, name); }
+bool is_elementwise_backward(Name name) { return among(kElementwiseBackward, name); }
+
 bool overwrites_self(Name name) { return among(kOverwriting, name); }
 bool resizes(Name name) { return among(kResizing, name); }
 bool never_repeats(Name name) { return among(kNeverRepeating, name); }

@@ -17,6 +17,8 @@ Products products_of(std::string_view name);
 
 /// Makes a tensor that code outside of ops may then fill: empty, zeros, full, …
 bool is_factory(std::string_view name);
+/// The gradient of an elementwise op: of one gradient and one tensor that was saved, all alike.
+bool is_elementwise_backward(std::string_view name);
 /// Writes the whole of its first argument without reading it: fill_, uniform_, …
 bool overwrites_self(std::string_view name);
 /// Changes a storage's size or swaps it.

@@ -12,6 +12,7 @@
 
 #include "core/support/fork.h"
 #include "core/support/mix.h"
+#include "recompute/ops/unread.h"
 
 namespace stowage::recompute {
 namespace {
@@ -64,16 +65,26 @@ bool is_tensorwise(std::string_view name, const c10::FunctionSchema& schema) {
          std::all_of(results.begin(), results.end(), is_list);
 }
 
+// The overload of an elementwise backward pass that writes where it is told.
+const c10::OperatorHandle* grad_input_overload(const c10::FunctionSchema& schema) {
+  if (!schema.overload_name().empty() || !is_elementwise_backward(plain_name(schema))) return nullptr;
+  const auto found = c10::Dispatcher::singleton().findSchema({schema.name(), "grad_input"});
+  const bool adds_one = found && found->schema().arguments().size() == schema.arguments().size() + 1;
+  return adds_one ? new c10::OperatorHandle(*found) : nullptr;  // lives for ever, as the traits do
+}
+
 void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTraits& traits) {
   traits.tensorwise = is_tensorwise(name, schema);
   traits.convolution_backward =
       traits.trusted && name == "convolution_backward" && schema.overload_name().empty();
+  if (traits.trusted) traits.over_gradient = grad_input_overload(schema);
   traits.factory = is_factory(name);
   traits.overwrites = overwrites_self(name);
   traits.resizes = resizes(name);
   traits.unrepeatable = never_repeats(name);
   traits.unrepeatable_kernel = repeats_only_if_deterministic(name);
   traits.routes = routes_data(name);
+  traits.unread = traits.trusted ? never_read(name, schema) : 0;
   traits.products = products_of(name);
   const auto statistics = undeclared_statistics(name);
   if (!statistics) return;

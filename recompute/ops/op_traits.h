@@ -22,6 +22,8 @@ namespace stowage::recompute {
 
 struct OpTraits {
   const c10::OperatorHandle* handle = nullptr;
+  const c10::OperatorHandle* over_gradient =
+      nullptr;                  ///< of an elementwise backward pass: its overload `grad_input`
   std::string name;             ///< such as "aten::add.Tensor"
   std::uint64_t name_hash = 0;  ///< the same in every process
   bool composite = false;       ///< only calls other ops, which are seen
@@ -36,6 +38,7 @@ struct OpTraits {
   bool routes = false;                ///< top-k and the like: what it reads decides where data go
   bool tensorwise = false;            ///< on lists: what becomes of the i-th tensors depends on these alone
   bool convolution_backward = false;  ///< aten::convolution_backward, which may run in two calls
+  std::uint64_t unread = 0;           ///< per argument, one bit: `self` whose bytes no call reads (unread.h)
   Products products = Products::kNone;
   Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments

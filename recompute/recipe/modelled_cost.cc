@@ -21,6 +21,7 @@ double elements_of(const Geometry& tensor) {
 }
 
 double bytes_of(const Geometry& tensor) {
+  if (tensor.role == Role::kUnread) return 0;
   const double bytes = elements_of(tensor) * static_cast<double>(tensor.dtype.itemsize());
   const double once = std::min(bytes, static_cast<double>(tensor.storage_bytes));  // an expanded view
   return tensor.role == Role::kWritten ? 2 * once : once;

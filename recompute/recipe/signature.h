@@ -32,8 +32,9 @@ struct OpTraits;
 /// What an op does with one tensor argument's storage.
 enum class Role : std::uint8_t {
   kRead,
-  kWritten,     ///< read and written
-  kOverwritten  ///< written, and nothing that the results show depends on what was there
+  kWritten,      ///< read and written
+  kOverwritten,  ///< written, and nothing that the results show depends on what was there
+  kUnread        ///< only sizes and layout are read
 };
 
 /// How an op saw a storage: the view, by value.

@@ -58,7 +58,7 @@ using Content = std::array<std::byte, 16>;
 
 /// What a recipe reads through one of its signature's tensors.
 struct Input {
-  Ref<Value> value;                   ///< null: overwritten, or captured
+  Ref<Value> value;                   ///< null: overwritten, unread or captured
   std::unique_ptr<Content> captured;  ///< a tiny leaf's content
 };
 

@@ -5,6 +5,7 @@
 
 #include "core/support/check.h"
 #include "core/support/clock.h"
+#include "recompute/away/guard_range.h"
 #include "recompute/away/moved_bytes.h"
 #include "recompute/recipe/replay.h"
 #include "recompute/storage/own_stream.h"
@@ -42,6 +43,8 @@ Rematerializer::Run Rematerializer::plan_for(const Value& target) {
 // made.
 c10::Storage Rematerializer::input_of(Run& run, const Input& input, const Geometry& geometry) {
   if (input.captured) return {};
+  if (geometry.role == Role::kUnread && guard_covers(geometry.storage_bytes))
+    return unreadable_storage(geometry.device, geometry.storage_bytes);
   if (!input.value) return make_storage(geometry.device, geometry.storage_bytes);
   Value& value = *input.value;
   ReplayPlan& plan = run.plan;

@@ -33,6 +33,8 @@ const char* text_of(Role role) {
       return ", read and written";
     case Role::kOverwritten:
       return ", overwritten";
+    case Role::kUnread:
+      return ", unread";
   }
   return "";
 }

@@ -1,0 +1,76 @@
+#include "recompute/interposer/reused_gradient.h"
+
+#include <torch/csrc/autograd/function.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "recompute/away/moved_bytes.h"
+#include "recompute/machine/machine.h"
+#include "recompute/ops/argument.h"
+#include "recompute/ops/tensor_memory.h"
+
+namespace stowage::recompute {
+namespace {
+
+using Name = std::string_view;
+
+// Autograd's nodes whose backward pass is one call, of an op that has an overload `grad_input`.
+constexpr std::array kNodes = {
+    Name("ReluBackward0"),       Name("ThresholdBackward0"),  Name("HardtanhBackward0"),
+    Name("GeluBackward0"),       Name("SiluBackward0"),       Name("SigmoidBackward0"),
+    Name("TanhBackward0"),       Name("LeakyReluBackward0"),  Name("LeakyReluBackward1"),
+    Name("EluBackward0"),        Name("EluBackward1"),        Name("CeluBackward0"),
+    Name("CeluBackward1"),       Name("SoftplusBackward0"),   Name("SoftshrinkBackward0"),
+    Name("HardshrinkBackward0"), Name("HardsigmoidBackward0")};
+
+constexpr std::uint32_t kNodeAndCall = 2;  // references: autograd's list of gradients, and the stack
+
+bool is_called_by_its_node() {
+  const std::shared_ptr<torch::autograd::Node> node = torch::autograd::get_current_node();
+  return node && std::find(kNodes.begin(), kNodes.end(), node->name()) != kNodes.end();
+}
+
+bool is_nobody_elses(const at::Tensor& gradient) {
+  if (gradient.use_count() != kNodeAndCall || gradient.storage().use_count() != 1) return false;
+  const std::lock_guard<std::recursive_mutex> lock(machine().mutex);
+  const StorageRecord* const record = machine().book.find(gradient.storage().unsafeGetStorageImpl());
+  return record != nullptr && record->locks == 0 && may_lie_elsewhere(*record);
+}
+
+// Then the result has the gradient's layout, too.
+bool are_alike(const at::Tensor& gradient, const at::Tensor& saved) {
+  return shows_plain_memory(gradient) && shows_plain_memory(saved) && shows_all(gradient) &&
+         gradient.scalar_type() == saved.scalar_type() && gradient.sizes() == saved.sizes() &&
+         gradient.strides() == saved.strides() && !gradient.is_alias_of(saved);
+}
+
+}  // namespace
+
+bool ReusedGradient::is_worth_it(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
+                                 std::uint64_t limit) {
+  constexpr std::uint64_t kTensors = 3;
+  const at::Tensor* const gradient = tensor_in(arguments[0]);
+  if (limit == 0 || gradient == nullptr || !has_plain_memory(*gradient)) return false;
+  if (kTensors * gradient->nbytes() <= limit / 8) return false;
+  std::size_t others = 0;
+  for (std::size_t i = 1; i < traits.arguments; ++i) {
+    const at::Tensor* const saved = tensor_in(arguments[i]);
+    if (saved == nullptr) continue;
+    ++others;
+    if (!are_alike(*gradient, *saved)) return false;
+  }
+  return others == 1 && is_called_by_its_node() && is_nobody_elses(*gradient);
+}
+
+torch::jit::Stack ReusedGradient::arguments_of(c10::ArrayRef<c10::IValue> arguments) {
+  torch::jit::Stack stack(arguments.begin(), arguments.end());
+  stack.push_back(arguments[0]);
+  return stack;
+}
+
+}  // namespace stowage::recompute

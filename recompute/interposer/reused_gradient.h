@@ -1,0 +1,32 @@
+// The backward pass of an elementwise op writes its result over the gradient that it was given, if nobody
+// else has that. In memory are then two tensors instead of three: the gradient and what the forward pass
+// saved.
+//
+// PyTorch's kernels for `grad_input=` are those that make a new result, and read an element before they write
+// it, so the bits are the same. That nobody else has the gradient is seen from its reference count, as
+// AccumulateGrad sees whether it may keep one (torch/csrc/autograd/functions/accumulate_grad.h): autograd's
+// node has it, and the call that it is in. Only nodes count that use it once (derivatives.yaml).
+//
+// Thread safety: for the calling thread.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+
+#include "recompute/ops/op_traits.h"
+
+namespace stowage::recompute {
+
+class ReusedGradient {
+ public:
+  /// True if what the call reads and makes is more than an eighth of `limit` bytes, which are not 0, and its
+  /// gradient may be written over. `arguments`: those on the stack, of which there is no copy. Requires:
+  /// traits.over_gradient.
+  [[nodiscard]] static bool is_worth_it(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
+                                        std::uint64_t limit);
+  /// The arguments of *traits.over_gradient, whose result is that gradient.
+  [[nodiscard]] static torch::jit::Stack arguments_of(c10::ArrayRef<c10::IValue> arguments);
+};
+
+}  // namespace stowage::recompute
