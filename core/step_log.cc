@@ -93,11 +93,25 @@ Schedule schedule_of(const StepLog& log, std::vector<Action> actions) {
   return schedule;
 }
 
-std::uint64_t ops_ns(const StepLog& log) {
+namespace {
+
+bool is_codec(const Trace& trace, const Op& op) {
+  return op.name < trace.names.size() && trace.names[op.name].starts_with("stowage::");
+}
+
+std::uint64_t outer_ns(const StepLog& log, bool of_codecs) {
   std::uint64_t sum = 0;
-  for (const Op& op : log.trace.ops) sum += op.parent == kNoOp ? op.duration_ns : 0;
+  for (const Op& op : log.trace.ops) {
+    if (op.parent == kNoOp && is_codec(log.trace, op) == of_codecs) sum += op.duration_ns;
+  }
   return sum;
 }
+
+}  // namespace
+
+std::uint64_t ops_ns(const StepLog& log) { return outer_ns(log, false); }
+
+std::uint64_t encode_ns(const StepLog& log) { return outer_ns(log, true); }
 
 std::vector<std::uint64_t> own_ns(const StepLog& log) {
   std::vector<std::uint64_t> own;

@@ -55,8 +55,11 @@ struct StepLog {
   [[nodiscard]] Status validate() const;
 };
 
-/// Time of the iteration's ops. What a composite's own ops take is in its time.
+/// Time of the job's own ops. What a composite's own ops take is in its time.
 [[nodiscard]] std::uint64_t ops_ns(const StepLog& log);
+
+/// Time of the ops that keep values in fewer bytes, and back: not the job's (recompute/encode/codecs.h).
+[[nodiscard]] std::uint64_t encode_ns(const StepLog& log);
 
 /// By op: its time without that of the ops that it runs itself.
 [[nodiscard]] std::vector<std::uint64_t> own_ns(const StepLog& log);

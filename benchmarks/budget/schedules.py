@@ -73,6 +73,7 @@ def cell(output: str, share: int) -> str:
     schedule = report.get("budget", {}).get("schedule", {})
     if schedule.get("since_iteration") and schedule["ops_ms"]:
         runs, waits, copies, least = (100 * schedule[key] / schedule["ops_ms"] for key in TIMES)
+        runs += 100 * schedule.get("encode_ms", 0) / schedule["ops_ms"]
         copied = f" + {waits:.1f} of {copies:.1f}" if copies else ""
         return f"{runs:.1f}{copied} (≥ {least:.1f})"
     if found := NONE.search(output):

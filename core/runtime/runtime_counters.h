@@ -35,6 +35,8 @@ struct RuntimeCounters {
   Bytes evicted_total{0};          ///< ever
   Bytes offloaded{0};              ///< now
   Bytes offloaded_total{0};        ///< ever
+  std::uint64_t encodings = 0;     ///< storages whose content is kept in fewer bytes, too
+  Bytes encoded_total{0};          ///< ever, of these storages
   Bytes copied_total{0};           ///< ever, to a store: less, since what did not change is copied once
 
   /// Bytes of the job that are not in memory now.
@@ -64,6 +66,8 @@ struct RuntimeCounters {
     a.evicted_total += b.evicted_total;
     a.offloaded += b.offloaded;
     a.offloaded_total += b.offloaded_total;
+    a.encodings += b.encodings;
+    a.encoded_total += b.encoded_total;
     a.copied_total += b.copied_total;
     return a;
   }

@@ -18,6 +18,9 @@ constexpr std::array<std::uint32_t, 5> kEvery{3, 1, 7, 20, 2};
 
 recompute::Options options_of(const session::Settings& settings) {
   recompute::Options options;
+  options.split_ops = settings.split_ops;
+  options.reuse_gradients = settings.reuse_gradients;
+  options.encode = settings.encode;
   options.verify = settings.verify;
   options.wrong_recipe = settings.wrong_recipe;
   options.tell = [](const std::string& text, bool wrong) {

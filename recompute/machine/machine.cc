@@ -12,6 +12,9 @@ constexpr std::uint64_t kForgiveEvery = 16 * kSweepEvery;  // ops
 
 void Machine::set_options(const Options& wanted) {
   options = wanted;
+  splits_ops.store(wanted.split_ops);
+  reuses_gradients.store(wanted.reuse_gradients);
+  encodes.store(wanted.encode);
   residency.set_poison(wanted.poison);
   residency.set_watch(wanted.verify ? &restores : nullptr);
   findings.tell_with(wanted.tell);

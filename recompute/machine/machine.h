@@ -46,6 +46,7 @@ struct Machine {
   bool watched_for_now = false;          ///< Runtime::watch_until_iteration_ends()
   std::atomic<bool> asks_source{false};  ///< recipes name the line of Python code that made them
   std::atomic<bool> on{false};
+  std::atomic<bool> splits_ops{true}, reuses_gradients{true}, encodes{true};  ///< as `options` say
   /// By type of device: the most bytes that a part of an op on lists may need; 0: such ops run whole.
   std::array<std::atomic<std::uint64_t>, 2> part_bytes{};
   /// By type of device: the most bytes that the job may hold; 0: any number.

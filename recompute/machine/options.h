@@ -15,6 +15,12 @@ namespace stowage::recompute {
 struct Options {
   /// Storages smaller than this are never evicted.
   Bytes smallest{1024};
+  /// An op that needs much memory at once runs in parts (list_groups.h, split_backward.h).
+  bool split_ops = true;
+  /// Backward passes write over gradients (reused_gradient.h).
+  bool reuse_gradients = true;
+  /// Values are kept in fewer bytes (encodings.h).
+  bool encode = true;
   /// Tests: evicted CPU bytes are overwritten with NaN patterns before they are given back.
   bool poison = false;
   /// For debugging: evictions that no budget needs.

@@ -254,6 +254,17 @@ Products products_of(Name name) {
 bool is_factory(Name name) { return among(kFactories, name); }
 bool is_elementwise_backward(Name name) { return among(kElementwiseBackward, name); }
 
+Encodable encodable_of(Name name) {
+  if (name == "relu" || name == "relu_") return Encodable::kRectified;
+  if (name == "max_pool2d_with_indices" || name == "max_pool3d_with_indices") return Encodable::kPooled;
+  return name == "native_dropout" ? Encodable::kDropped : Encodable::kNothing;
+}
+
+int encoded_argument_of(Name name) {
+  if (name == "threshold_backward" || name == "native_dropout_backward") return 1;
+  return name == "max_pool2d_with_indices_backward" || name == "max_pool3d_with_indices_backward" ? 7 : -1;
+}
+
 bool overwrites_self(Name name) { return among(kOverwriting, name); }
 bool resizes(Name name) { return among(kResizing, name); }
 bool never_repeats(Name name) { return among(kNeverRepeating, name); }

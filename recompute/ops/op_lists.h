@@ -19,6 +19,16 @@ Products products_of(std::string_view name);
 bool is_factory(std::string_view name);
 /// The gradient of an elementwise op: of one gradient and one tensor that was saved, all alike.
 bool is_elementwise_backward(std::string_view name);
+/// What of an op's tensors an op of the backward pass reads in full bytes, and needs in fewer (encodings.h).
+enum class Encodable : std::uint8_t {
+  kNothing,
+  kRectified,  ///< its result: of a ReLU, whose sign is enough
+  kPooled,     ///< its second result, the indices; and of its input, a ReLU's, the sign
+  kDropped,    ///< its second result, the mask of a dropout
+};
+Encodable encodable_of(std::string_view name);
+/// The argument that an op of the backward pass reads, and that may be encoded; -1: none.
+int encoded_argument_of(std::string_view name);
 /// Writes the whole of its first argument without reading it: fill_, uniform_, …
 bool overwrites_self(std::string_view name);
 /// Changes a storage's size or swaps it.

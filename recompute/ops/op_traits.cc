@@ -67,7 +67,7 @@ bool is_tensorwise(std::string_view name, const c10::FunctionSchema& schema) {
 
 // The overload of an elementwise backward pass that writes where it is told.
 const c10::OperatorHandle* grad_input_overload(const c10::FunctionSchema& schema) {
-  if (!schema.overload_name().empty() || !is_elementwise_backward(plain_name(schema))) return nullptr;
+  if (!is_elementwise_backward(plain_name(schema))) return nullptr;
   const auto found = c10::Dispatcher::singleton().findSchema({schema.name(), "grad_input"});
   const bool adds_one = found && found->schema().arguments().size() == schema.arguments().size() + 1;
   return adds_one ? new c10::OperatorHandle(*found) : nullptr;  // lives for ever, as the traits do
@@ -77,7 +77,11 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
   traits.tensorwise = is_tensorwise(name, schema);
   traits.convolution_backward =
       traits.trusted && name == "convolution_backward" && schema.overload_name().empty();
-  if (traits.trusted) traits.over_gradient = grad_input_overload(schema);
+  if (traits.trusted && schema.overload_name().empty()) {
+    traits.over_gradient = grad_input_overload(schema);
+    traits.encodable = encodable_of(name);
+    traits.encoded_argument = encoded_argument_of(name);
+  }
   traits.factory = is_factory(name);
   traits.overwrites = overwrites_self(name);
   traits.resizes = resizes(name);
@@ -108,7 +112,8 @@ std::unique_ptr<OpTraits> find_out(const c10::OperatorHandle& op) {
   traits->handle = new c10::OperatorHandle(op);  // lives for ever, as the traits do
   traits->name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
   traits->name_hash = hash_of(traits->name);
-  traits->trusted = std::string_view(schema.name()).substr(0, 6) == "aten::";
+  const std::string_view space = std::string_view(schema.name()).substr(0, schema.name().find(':'));
+  traits->trusted = space == "aten" || space == "stowage";  // the latter: recompute/encode/codecs.h
   // An optimizer's step ends inside one of the profiler's, which tell callbacks that somebody's code begins
   // or ends: an iteration's end lies between ops.
   const bool tells = std::string_view(schema.name()).substr(0, 10) == "profiler::";

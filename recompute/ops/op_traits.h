@@ -40,6 +40,8 @@ struct OpTraits {
   bool convolution_backward = false;  ///< aten::convolution_backward, which may run in two calls
   std::uint64_t unread = 0;           ///< per argument, one bit: `self` whose bytes no call reads (unread.h)
   Products products = Products::kNone;
+  Encodable encodable = Encodable::kNothing;
+  std::int32_t encoded_argument = -1;  ///< that it reads and that may be encoded
   Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments
   std::int32_t training = -1;    ///< the argument that says so; -1: always

@@ -10,6 +10,7 @@
 // as that value names the recipe.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Storage.h>
 
 #include <array>
@@ -42,6 +43,7 @@ struct Value : Counted<Value> {
   c10::Storage anchor;                   ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
   std::unique_ptr<StoredCopy> stored;    ///< of a kept leaf that was offloaded: instead of `anchor`
   std::uint64_t stored_bytes = 0;        ///< of `stored`
+  at::Tensor encoded;                    ///< what an op to come needs of it, in fewer bytes (encode/codecs.h)
   std::uint64_t stamp = 0;               ///< of the latest walk that visited it
   std::uint32_t anchors = 0;             ///< evicted storages that need this leaf
   std::uint32_t depth = 0;               ///< ops on the longest way from a leaf
@@ -49,8 +51,9 @@ struct Value : Counted<Value> {
   std::int32_t cost_set = -1;            ///< in NeighbourSets while it is not materialised
   std::uint32_t cost_generation = 0;     ///< of NeighbourSets, for which `cost_set` holds
   WriteState write = WriteState::kOpen;  ///< at its home
-  bool kept = false;  ///< not at home, but `anchor` or `stored` has it: an overwritten leaf, or a spare
-  bool sound = true;  ///< the verdict of the latest sweep
+  bool kept = false;       ///< not at home, but `anchor` or `stored` has it: an overwritten leaf, or a spare
+  bool rectified = false;  ///< a ReLU made it
+  bool sound = true;       ///< the verdict of the latest sweep
 };
 
 /// The content of a tiny leaf on the CPU.

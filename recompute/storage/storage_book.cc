@@ -120,6 +120,7 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
       old.anchors == 0 || old.kept,
       "evicted values that start from this content are restored, or it is kept, before it is written");
   old.home = nullptr;
+  old.encoded.reset();
   record.current = std::move(value);
   record.current->home = &record;
   record.stored.reset();
@@ -152,6 +153,7 @@ bool StorageBook::release_leaves_of_dead() {
 void StorageBook::bury(StorageRecord& record) {
   release_leaves(record);
   record.current->home = nullptr;
+  record.current->encoded.reset();
   by_address_.erase(key_of(record.address));
   const std::size_t place = record.place;
   if (place + 1 < records_.size()) {

@@ -155,6 +155,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   facts_.least_ns = schedule.bound_ns;
   if (log_ != nullptr) {
     facts_.ops_ns = ops_ns(*log_);
+    facts_.encode_ns = encode_ns(*log_);
     facts_.timed_ops = count_timed_ops(log_->trace.ops);
   }
   facts_.peak = schedule.peak;

@@ -48,7 +48,8 @@ struct ScheduleFacts {
   std::uint64_t copy_ns = 0;         ///< what these take by their stores' estimates
   std::uint64_t wait_ns = 0;         ///< what ops wait for copies, by these estimates
   std::uint64_t least_ns = 0;        ///< recompute_ns and wait_ns of any schedule within the budget, at least
-  std::uint64_t ops_ns = 0;          ///< what all ops of the logged iteration took
+  std::uint64_t ops_ns = 0;          ///< what all of the job's ops took in the logged iteration
+  std::uint64_t encode_ns = 0;       ///< and those that keep values in fewer bytes
   TimedOps timed_ops{};              ///< what says so, of how many ops
   Bytes peak{0};                     ///< planned
   Bytes height{0};                   ///< planned: what its arena and lasting tensors take

@@ -36,6 +36,9 @@ struct Settings {
   Budget budget;                     ///< STOWAGE_BUDGET: the most bytes of a device the job may hold
   std::string spill;                 ///< STOWAGE_SPILL: folder that CPU tensors are offloaded to; "": none
   HostMemory host_memory;            ///< STOWAGE_HOST_MEMORY: for what is offloaded from CUDA devices
+  bool split_ops = true;             ///< STOWAGE_SPLIT_OPS: run ops in parts that need too much at once
+  bool reuse_gradients = true;       ///< STOWAGE_REUSE_GRADIENTS: elementwise ops write over them
+  bool encode = true;                ///< STOWAGE_ENCODE: masks and indices in fewer bytes
   bool record_ops = true;            ///< STOWAGE_RECORD_OPS: write down ATen ops, not allocations only
   Cupti cupti = Cupti::kAuto;        ///< STOWAGE_CUPTI
   std::uint64_t record_events = 4'000'000;  ///< STOWAGE_RECORD_EVENTS: bound on events kept

@@ -88,6 +88,19 @@ TEST(ReplayedTime, IsThatOfTheIterationsOpsOfTheSameShape) {
   EXPECT_EQ(replayed_ns(log), 0u);
 }
 
+TEST(OpTimes, OfOpsThatEncodeAreNotTheJobs) {
+  StepLog log = sound_log();
+  log.trace.names = {"aten::relu", "stowage::pack_bits"};
+  log.trace.ops.resize(3, log.trace.ops[0]);
+  log.trace.ops[0].duration_ns = 100;
+  log.trace.ops[1].duration_ns = 20;
+  log.trace.ops[1].name = 1;
+  log.trace.ops[2].duration_ns = 3;
+  log.trace.ops[2].parent = OpId(1);
+  EXPECT_EQ(ops_ns(log), 100u);
+  EXPECT_EQ(encode_ns(log), 20u);
+}
+
 TEST(HostTimes, OfOneShapeAreTheMedianOfTheirIteration) {
   StepLog log;
   log.trace.ops.resize(6);

@@ -198,7 +198,8 @@ PROBE void probe_enter_opaque() { Runtime::enter_opaque(); }
 PROBE void probe_leave_opaque() { Runtime::leave_opaque(); }
 
 /// ops, recorded, evictions, restores, replays, ops_ns, replay_ns, search_ns, evicted, evicted_total, rooms,
-/// refusals, verified, compared, wrong, choices, offloads, fetches, offloaded, offloaded_total, copied_total.
+/// refusals, verified, compared, wrong, choices, offloads, fetches, offloaded, offloaded_total, copied_total,
+/// encodings.
 PROBE void probe_counters(unsigned long long* into) {
   const RuntimeCounters c = Runtime::counters();
   const unsigned long long all[] = {c.ops,
@@ -221,7 +222,8 @@ PROBE void probe_counters(unsigned long long* into) {
                                     c.fetches,
                                     c.offloaded.value(),
                                     c.offloaded_total.value(),
-                                    c.copied_total.value()};
+                                    c.copied_total.value(),
+                                    c.encodings};
   std::copy(std::begin(all), std::end(all), into);
 }
 

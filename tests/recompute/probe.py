@@ -28,7 +28,7 @@ for _name in ("held", "peak", "choices", "gather_lasting"):
 
 COUNTERS = ("ops", "recorded", "evictions", "restores", "replays", "ops_ns", "replay_ns", "search_ns", "evicted",
             "evicted_total", "rooms", "refusals", "verified", "compared", "wrong", "choices", "offloads", "fetches",
-            "offloaded", "offloaded_total", "copied_total")
+            "offloaded", "offloaded_total", "copied_total", "encodings")
 
 
 def counters() -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The backward pass of an elementwise op writes over a gradient that nobody else has, with the same bits, and over no other."""
+"""The backward pass of an elementwise op writes over a gradient that nobody else has, over no other, with the same bits."""
 
 import pytest
 import torch
@@ -11,7 +11,8 @@ pytestmark = pytest.mark.usefixtures("runtime")
 MIB = 1 << 20
 OPS = {
     "relu": F.relu, "relu in place": lambda x: F.relu_(x.clone()), "relu6": F.relu6, "hardtanh": F.hardtanh,
-    "relu6 in place": lambda x: F.relu6(x.clone(), inplace=True), "threshold": lambda x: F.threshold(x, 0.1, 20.0), "gelu": F.gelu,
+    "relu6 in place": lambda x: F.relu6(x.clone(), inplace=True), "threshold": lambda x: F.threshold(x, 0.1, 20.0),
+    "gelu": F.gelu,
     "gelu tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh,
     "leaky relu": F.leaky_relu, "leaky relu in place": lambda x: F.leaky_relu_(x.clone()), "elu": F.elu,
     "elu in place": lambda x: F.elu_(x.clone()), "celu": F.celu, "softplus": F.softplus, "softshrink": F.softshrink,
@@ -24,7 +25,8 @@ def edges(dtype, form) -> torch.Tensor:
     """With zeros of both signs, infinities, NaN and the bounds of the ops."""
     torch.manual_seed(0)
     x = torch.randn(2, 4, 5, 7, dtype=dtype)
-    x.view(-1)[:12] = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 6, -1, 1, 0.5, -0.5, 3, -3], dtype=dtype)
+    values = [0.0, -0.0, float("inf"), -float("inf"), float("nan"), 6, -1, 1, 0.5, -0.5, 3, -3]
+    x.view(-1)[:12] = torch.tensor(values, dtype=dtype)
     return x.to(memory_format=form)
 
 

@@ -1,4 +1,4 @@
-"""Tensors of which an op reads only sizes need not be in memory: the list (recompute/ops/unread.cc) against PyTorch's own ops.
+"""Tensors of which an op reads only sizes need not be in memory: the list (recompute/ops/unread.cc) against PyTorch's ops.
 
 All of PyTorch's op database runs forward and backward. Of each call, each argument is replaced by one full of NaN: if the
 same bits come out in all calls, it is not read. Those that are listed run with that memory evicted, too, where a read is

@@ -1,4 +1,4 @@
-#include "recompute/interposer/reused_gradient.h"
+#include "recompute/rewrite/reused_gradient.h"
 
 #include <torch/csrc/autograd/function.h>
 
@@ -55,7 +55,8 @@ bool ReusedGradient::is_worth_it(const OpTraits& traits, c10::ArrayRef<c10::IVal
                                  std::uint64_t limit) {
   constexpr std::uint64_t kTensors = 3;
   const at::Tensor* const gradient = tensor_in(arguments[0]);
-  if (limit == 0 || gradient == nullptr || !has_plain_memory(*gradient)) return false;
+  if (limit == 0 || !machine().reuses_gradients.load(std::memory_order_relaxed)) return false;
+  if (gradient == nullptr || !has_plain_memory(*gradient)) return false;
   if (kTensors * gradient->nbytes() <= limit / 8) return false;
   std::size_t others = 0;
   for (std::size_t i = 1; i < traits.arguments; ++i) {

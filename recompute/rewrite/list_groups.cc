@@ -1,4 +1,4 @@
-#include "recompute/interposer/list_groups.h"
+#include "recompute/rewrite/list_groups.h"
 
 #include <algorithm>
 

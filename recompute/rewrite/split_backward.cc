@@ -1,4 +1,4 @@
-#include "recompute/interposer/split_backward.h"
+#include "recompute/rewrite/split_backward.h"
 
 #include "recompute/ops/argument.h"
 #include "recompute/ops/tensor_memory.h"

@@ -1,0 +1,45 @@
+// Values that are kept in fewer bytes for the one op of the backward pass that reads them again: the indices
+// of a max pooling, the mask of a dropout, and of what a ReLU gave a pooling whether it is positive.
+//
+// The tensor itself is then read by nobody, so that it can be evicted for nothing. The encoded bytes are a
+// tensor like any other, made from it by an op that is recorded, and go when the op has read them; should
+// another one read the tensor later, it comes back as after any eviction.
+//
+// Packing and unpacking take about half of the time of making the tensor again, though nothing may have to be
+// made again. So values are encoded where the job holds much more than fits: where what is away reached three
+// quarters of the limit, or where a tensor is as large as a quarter of it; and none that are smaller than 1
+// MiB or a 1024th of the limit. Thread safety: for the calling thread; they take the runtime's lock.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+
+#include "recompute/ops/op_traits.h"
+
+namespace stowage::recompute {
+
+/// Around a call that runs with autograd on, and what is on the device under `limit` bytes.
+class Encoding {
+ public:
+  /// Requires: traits.encodable != kNothing. `arguments`: those of the call.
+  Encoding(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments, std::uint64_t limit);
+  /// After the call, with what it returned.
+  void end(c10::ArrayRef<c10::IValue> results) const;
+
+ private:
+  void pack_sign(const at::Tensor& tensor) const;
+  [[nodiscard]] bool is_worth_it(const at::Tensor& tensor) const;
+
+  Encodable encodable_;
+  std::uint64_t limit_;
+  at::Tensor input_;  ///< its first argument; unset for a ReLU
+};
+
+/// What a call of the backward pass can read instead of its argument number traits.encoded_argument, which is
+/// not negative: the indices, the mask, or a bool tensor that is true where a ReLU's gradient is 0.
+/// Undefined: nothing was encoded.
+at::Tensor decoded_argument(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments);
+
+}  // namespace stowage::recompute
