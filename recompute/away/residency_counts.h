@@ -3,7 +3,6 @@
 // Thread safety: any_away() from any thread; the runtime's lock guards all else.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -26,7 +25,6 @@ struct ResidencyCounts {
   std::uint64_t copied_total = 0;  ///< bytes, to stores
   std::uint64_t offloaded_bytes = 0;
   std::uint64_t offloaded_total = 0;
-  std::uint64_t most_away = 0;   ///< bytes at a time
   std::uint64_t died_total = 0;  ///< bytes that died while they were away
 
   /// Host time of the runtime's own work.
@@ -100,7 +98,6 @@ class ResidencyCounter {
   void set_away(std::uint64_t evicted, std::uint64_t offloaded) {
     counts_.evicted_bytes = evicted;
     counts_.offloaded_bytes = offloaded;
-    counts_.most_away = std::max(counts_.most_away, evicted + offloaded);
     any_away_.store(evicted + offloaded > 0, std::memory_order_relaxed);
   }
 

@@ -50,17 +50,8 @@ std::int64_t largest_index(const at::Tensor& pooled, bool flat) {
   return elements - 1;
 }
 
-// So much is away that without it the job would hold seven quarters of the limit.
-bool is_far_over(std::uint64_t limit) {
-  const Lock lock(machine().mutex);
-  return machine().residency.counts().most_away >= limit / 4 * 3;
-}
-
 // One op on a few of such tensors fills the memory.
-bool is_huge(const at::Tensor& tensor, std::uint64_t limit) {
-  const Lock lock(machine().mutex);
-  return tensor.nbytes() >= limit / 4 && machine().residency.counts().most_away > 0;
-}
+bool is_huge(const at::Tensor& tensor, std::uint64_t limit) { return tensor.nbytes() >= limit / 4; }
 
 // The call gives nothing but a gradient, laid out as `saved` is, with zeros where that is not positive.
 bool is_masked(const at::Tensor& saved, c10::ArrayRef<c10::IValue> arguments) {
@@ -105,7 +96,7 @@ void Encoding::end(c10::ArrayRef<c10::IValue> results) const {
     return;
   }
   if (!input_.requires_grad() || suspended() || this_thread().opaque > 0) return;
-  if (!is_far_over(limit_) && !is_huge(input_, limit_)) return;
+  if (!is_huge(input_, limit_)) return;
   const at::Tensor& second = results[1].toTensor();
   if (encodable_ == Encodable::kDropped) {
     if (is_worth_it(second)) keep(second, pack_bits(second));

@@ -5,10 +5,11 @@
 // tensor like any other, made from it by an op that is recorded, and go when the op has read them; should
 // another one read the tensor later, it comes back as after any eviction.
 //
-// Packing and unpacking take about half of the time of making the tensor again, though nothing may have to be
-// made again. So values are encoded where the job holds much more than fits: where what is away reached three
-// quarters of the limit, or where a tensor is as large as a quarter of it; and none that are smaller than 1
-// MiB or a 1024th of the limit. Thread safety: for the calling thread; they take the runtime's lock.
+// Packing and unpacking take about half of the time of making the tensor again, whether or not that would be
+// necessary, so they are for tensors of which one op on a few fills the memory: where the op reads a quarter
+// of the limit or more. With smaller ones schedules got dearer (docs/recompute.md).
+//
+// Thread safety: for the calling thread; they take the runtime's lock.
 #pragma once
 
 #include <ATen/core/Tensor.h>
