@@ -53,7 +53,7 @@ def deep_perceptron():
 
 @_job
 def wide_pools():
-    """What the first ReLU makes is a third of all that it holds; fewer bytes of it and of the pooling's indices are enough."""
+    """The first ReLU's result is a third of all that it holds; fewer bytes of it and of the pooling's indices are enough."""
     model = nn.Sequential(nn.Conv2d(3, 32, 1), nn.ReLU(True), nn.MaxPool2d(2), nn.Conv2d(32, 32, 1), nn.ReLU(True),
                           nn.MaxPool2d(3, 2, 1), nn.Dropout(0.1), nn.AdaptiveAvgPool2d(2), nn.Flatten())
     return _supervised(model, torch.randn(1, 3, 256, 256), torch.randint(128, (1,)), _sgd(model))
