@@ -67,3 +67,15 @@ def test_what_is_kept_in_fewer_bytes_gives_the_same_bits(percent):
     budget = left["report"]["budget"]
     assert budget["encodings"] > 0 and budget["peak_held_bytes"] <= budget["limit_bytes"] < budget["own_peak_bytes"]
     assert budget["schedule"]["followed"]
+
+
+@simulated
+@pytest.mark.parametrize("seed", [1, 6, 11])
+def test_kernels_get_no_address_of_what_they_do_not_read(seed):
+    """Something is evicted before each op: nothing of that reaches a kernel, though ops have it among their arguments."""
+    plain, evicting = (process("-m", "tests.budget.unread_job", "3", **settings) for settings in (
+        {}, {"STOWAGE": "1", "STOWAGE_DEVICES": "cuda", "STOWAGE_EVICT": f"forced:{seed}", "STOWAGE_PLAN_CACHE": "off"}))
+    assert plain.returncode == evicting.returncode == 0, evicting.stderr[-3000:]
+    plain, evicting = (json.loads(done.stdout.splitlines()[-1]) for done in (plain, evicting))
+    assert evicting["misuses"] == plain["misuses"] == 0 and evicting["looked_at"] == evicting["launches"]
+    assert evicting["launches"] > plain["launches"], "nothing was made again"
