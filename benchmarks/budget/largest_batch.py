@@ -31,6 +31,7 @@ JOBS = {
 }
 SIDES = {"native": {}, "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "Stowage": {}}
 ITERATIONS = {"native": 3, "expandable": 3, "Stowage": 20}
+HOST_MEMORY = "16GiB"  # that may be pinned; the simulator takes it from the machine that runs this
 TRIES = 7
 ADDED = ("recompute_ms", "encode_ms", "wait_ms")
 CURVE = (1.5, 2, 3)  # times the batch of expandable segments
@@ -40,13 +41,13 @@ HEAD = f"""# The largest batch that trains with nothing set
 {PAGE.origin()}
 
 On a simulated GPU with this much memory (`simulator/README.md`): PyTorch's native allocator, `expandable_segments:True`, and
-`STOWAGE=1` with no other setting, whose budget is `auto` (docs/recompute.md), on a host with as much memory that
+`STOWAGE=1` with no other setting, whose budget is `auto` (docs/recompute.md), on a host with {HOST_MEMORY} of memory that
 may be pinned for what is offloaded. *Trains*: {ITERATIONS["Stowage"]} iterations without an out-of-memory error,
 {ITERATIONS["native"]} for PyTorch alone. The search doubles the batch, then halves the interval, {TRIES} tries at most or to
 a tenth of the batch; 0: not even one sample trains. A sample of the Llama is a sequence of 2,048 tokens, of GPT-2 one of
-1,024. Overhead: what the schedule recomputes and waits for copies, in percent of the time of the iteration's own ops, by
-modelled times; in brackets the least that any schedule within these bytes could. *Rescue*: tensors are evicted on demand,
-there is no schedule by then.
+1,024. Overhead: what the schedule recomputes, encodes and waits for copies, in percent of the time of the iteration's own
+ops, by modelled times; in brackets the least that any schedule within these bytes could. *Rescue*: tensors are evicted on
+demand, there is no schedule by then.
 
 | job | memory | native | expandable | Stowage | ratio to the better | overhead at {STEPS} | at the largest |
 |---|---|---|---|---|---|---|---|
@@ -62,7 +63,7 @@ def report_of(job: str, side: str, memory: str, batch: int) -> dict | None:
     words = ["tools/gpu/worker.py", "--model", model, "--size", "full", "--batch", batch, *options,
              "--do", json.dumps(commands)]
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"STOWAGE_SIM_MEMORY": memory, "STOWAGE_HOST_MEMORY": memory, "OMP_NUM_THREADS": "1",
+        settings = {"STOWAGE_SIM_MEMORY": memory, "STOWAGE_HOST_MEMORY": HOST_MEMORY, "OMP_NUM_THREADS": "1",
                     "STOWAGE_PLAN_CACHE": "off"} | SIDES[side]
         environment = harness.environment(door, "simulated", pathlib.Path(folder) / "report.json", settings)
         done = subprocess.run(harness.command(door, [str(word) for word in words]), env=environment, cwd=ROOT, text=True,

@@ -32,9 +32,9 @@ HEAD = f"""# Schedules of full-size models
 {PAGE.origin()}
 
 {ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell:
-what the schedule recomputes and, if it copies to pinned memory and back, what ops wait for that, of what the copies take, in
-percent of the time of the iteration's ops, by the modelled times that it was made with; in brackets the least that any
-schedule within these bytes could recompute and wait, a lower bound (docs/schedule.md). *None*: no
+what the schedule recomputes and encodes and, if it copies to pinned memory and back, what ops wait for that, of what the
+copies take, in percent of the time of the iteration's ops, by the modelled times that it was made with; in brackets the
+least that any schedule within these bytes could recompute and wait, a lower bound (docs/schedule.md). *None*: no
 schedule was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found.
 *Out of memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of. *No
 schedule: rescuing*: none was made within these iterations. Ops on lists of tensors run in parts of an eighth of the budget,
