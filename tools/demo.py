@@ -19,7 +19,7 @@ import torch
 from tests.zoo import harness
 from tests.zoo.job import digest_all
 from tools.jobs import Failure, Job, median, run_together
-from tools.table import NONE, fragmentation, lines, mib
+from tools.table import ADDED, NONE, fragmentation, lines, mib, share_of_ops
 
 
 def progress(text: str, passing: bool = False) -> None:
@@ -194,7 +194,6 @@ def show_simulated(iterations: int, folder: pathlib.Path) -> bool:
 
 # -- the same on a device that is too small ----------------------------------------------------------------------------
 
-ADDED = ("recompute_ms", "encode_ms", "wait_ms")  # to the time of the ops, in a schedule
 SMALL = 8 << 30  # bytes; the job takes 14.5 GiB
 
 
@@ -217,8 +216,7 @@ def train_on_small(label: str, door: str, iterations: int, folder: pathlib.Path,
 def small_row(label: str, report: dict) -> tuple[str, ...]:
     budget = report["budget"]
     schedule = budget["schedule"]
-    takes, least = (100 * value / schedule["ops_ms"] if schedule["ops_ms"] else 0
-                    for value in (sum(schedule[key] for key in ADDED), schedule["least_ms"]))
+    takes, least = (share_of_ops(schedule, *keys) if schedule["ops_ms"] else 0 for keys in (ADDED, ("least_ms",)))
     return (label, "trains", mib(budget["peak_held_bytes"]), str(schedule["evictions"]), str(schedule["recomputed_ops"]),
             f"{takes:.1f} %", f"{least:.1f} %")
 

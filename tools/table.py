@@ -2,6 +2,8 @@
 
 MIB = 1 << 20
 NONE = "–"
+COMPUTED = ("recompute_ms", "encode_ms")  # of a schedule
+ADDED = (*COMPUTED, "wait_ms")
 
 
 def mib(value: float | None) -> str:
@@ -11,6 +13,11 @@ def mib(value: float | None) -> str:
 def fragmentation(peak: float, reserved: float) -> str:
     """The share of `reserved` that not even the peak uses."""
     return f"{100 * max(0.0, 1 - peak / reserved):.1f} %" if reserved else NONE
+
+
+def share_of_ops(schedule: dict, *added: str) -> float:
+    """What a report's schedule (docs/report.md) adds to an iteration, by these keys, in percent of the time of its ops."""
+    return 100 * sum(schedule.get(key, 0) for key in added) / schedule["ops_ms"]
 
 
 def lines(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from benchmarks.pages import ROOT, Page  # noqa: E402
 from tests.zoo import harness  # noqa: E402
 from tools.gpu.largest_batch import GOAL, Search  # noqa: E402
+from tools.table import ADDED, share_of_ops  # noqa: E402
 
 PAGE = Page(__file__)
 MEMORY = ("16GiB", "24GiB")
@@ -33,7 +34,7 @@ SIDES = {"native": {}, "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_seg
 ITERATIONS = {"native": 3, "expandable": 3, "Stowage": 20}
 HOST_MEMORY = "16GiB"  # that may be pinned; the simulator takes it from the machine that runs this
 TRIES = 7
-ADDED = ("recompute_ms", "encode_ms", "wait_ms")
+TOO_MANY_ELEMENTS = "canUse32BitIndexMath"  # of a kernel of PyTorch's: such a batch trains nowhere
 CURVE = (1.5, 2, 3)  # times the batch of expandable segments
 STEPS = " / ".join(f"{one}x" for one in CURVE)
 HEAD = f"""# The largest batch that trains with nothing set
@@ -44,10 +45,10 @@ On a simulated GPU with this much memory (`simulator/README.md`): PyTorch's nati
 `STOWAGE=1` with no other setting, whose budget is `auto` (docs/recompute.md), on a host with {HOST_MEMORY} of memory that
 may be pinned for what is offloaded. *Trains*: {ITERATIONS["Stowage"]} iterations without an out-of-memory error,
 {ITERATIONS["native"]} for PyTorch alone. The search doubles the batch, then halves the interval, {TRIES} tries at most or to
-a tenth of the batch; 0: not even one sample trains. A sample of the Llama is a sequence of 2,048 tokens, of GPT-2 one of
-1,024. Overhead: what the schedule recomputes, encodes and waits for copies, in percent of the time of the iteration's own
-ops, by modelled times; in brackets the least that any schedule within these bytes could. *Rescue*: tensors are evicted on
-demand, there is no schedule by then.
+a tenth of the batch; 0: not even one sample trains. A batch for which PyTorch has no kernel trains nowhere. A sample of the
+Llama is a sequence of 2,048 tokens, of GPT-2 one of 1,024. Overhead: what the schedule recomputes, encodes and waits for
+copies, in percent of the time of the iteration's own ops, by modelled times; in brackets the least that any schedule within
+these bytes could. *Rescue*: tensors are evicted on demand, there is no schedule by then.
 
 | job | memory | native | expandable | Stowage | ratio to the better | overhead at {STEPS} | at the largest |
 |---|---|---|---|---|---|---|---|
@@ -56,7 +57,8 @@ demand, there is no schedule by then.
 
 @functools.cache
 def report_of(job: str, side: str, memory: str, batch: int) -> dict | None:
-    """Stowage's report, {} for another side; None if the job ended out of memory. Raises RuntimeError for any other end."""
+    """Stowage's report, {} for another side; None if the job ended out of memory, or if PyTorch has no kernel for the batch.
+    Raises RuntimeError for any other end."""
     model, options, _ = JOBS[job]
     door = "entry_point" if side == "Stowage" else "plain"
     commands = [["run", ITERATIONS[side]], *([["report"]] if side == "Stowage" else [])]
@@ -69,7 +71,7 @@ def report_of(job: str, side: str, memory: str, batch: int) -> dict | None:
         done = subprocess.run(harness.command(door, [str(word) for word in words]), env=environment, cwd=ROOT, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     answers = harness.answers_in(done.stdout)
-    if any("out_of_memory" in answer for answer in answers):
+    if any("out_of_memory" in answer for answer in answers) or TOO_MANY_ELEMENTS in done.stdout:
         return None
     if done.returncode != 0 or len(answers) < 2:
         raise RuntimeError(f"{job} with {side} at batch {batch} left no answer:\n{done.stdout[-2000:]}")
@@ -93,9 +95,7 @@ def overhead(job: str, memory: str, batch: int) -> str:
         return "0"
     if not schedule.get("followed") or not schedule["ops_ms"]:
         return "rescue"
-    takes, least = (100 * value / schedule["ops_ms"]
-                    for value in (sum(schedule[key] for key in ADDED), schedule["least_ms"]))
-    return f"{takes:.1f} (≥ {least:.1f})"
+    return f"{share_of_ops(schedule, *ADDED):.1f} (≥ {share_of_ops(schedule, 'least_ms'):.1f})"
 
 
 def row(job: str, memory: str) -> tuple[str, float]:

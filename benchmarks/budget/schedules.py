@@ -19,12 +19,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from benchmarks.pages import ROOT, Page  # noqa: E402
 from tests.zoo import harness  # noqa: E402
+from tools.table import COMPUTED, share_of_ops  # noqa: E402
 
 PAGE = Page(__file__)
 MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "bert_base", "vit_b16")
 SHARES = (75, 66, 50, 40, 33)
 ITERATIONS = 24
-TIMES = ("recompute_ms", "wait_ms", "copy_ms", "least_ms")
+TIMES = (COMPUTED, ("wait_ms",), ("copy_ms",), ("least_ms",))
 NONE = re.compile(r"no schedule keeps this iteration within (\S+) MiB, and none can within less than (\S+) MiB; the least "
                   r"budget for which one was found is (\S+) MiB")
 HEAD = f"""# Schedules of full-size models
@@ -72,8 +73,7 @@ def cell(output: str, share: int) -> str:
     report = report_in(output)
     schedule = report.get("budget", {}).get("schedule", {})
     if schedule.get("since_iteration") and schedule["ops_ms"]:
-        runs, waits, copies, least = (100 * schedule[key] / schedule["ops_ms"] for key in TIMES)
-        runs += 100 * schedule.get("encode_ms", 0) / schedule["ops_ms"]
+        runs, waits, copies, least = (share_of_ops(schedule, *keys) for keys in TIMES)
         copied = f" + {waits:.1f} of {copies:.1f}" if copies else ""
         return f"{runs:.1f}{copied} (≥ {least:.1f})"
     if found := NONE.search(output):

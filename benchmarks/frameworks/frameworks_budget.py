@@ -18,6 +18,7 @@ from benchmarks.frameworks.figures import MIB, Measured
 from benchmarks.frameworks.rows import ROWS, SOUND
 from benchmarks.frameworks.run import BUDGET, Outcome, run
 from benchmarks.pages import Page, table
+from tools.table import COMPUTED, share_of_ops
 
 PAGE = Page(__file__)
 PROGRAMS = [name for name, row in ROWS.items() if row.kind != SOUND]
@@ -32,12 +33,12 @@ def schedules(outcome: Outcome) -> list[str]:
     """Of the first process: kinds that have one, what became of iterations, and the share of op time in recomputation."""
     budget = outcome.reports[0]["budget"]
     schedule = budget["schedule"]
-    predicted = schedule["recompute_ms"] / schedule["ops_ms"] if schedule["ops_ms"] else None
+    predicted = share_of_ops(schedule, *COMPUTED) if schedule["ops_ms"] else None
     none = f"none: {schedule['reason']}" if schedule["reason"] else "none"
     return [f"{schedule['kinds']}" if schedule["followed"] else none,
             f"{schedule['iterations']}, {schedule['resynced']}, {schedule['left']}",
             f"{budget['recompute_ms'] / budget['ops_ms']:.1%}" if budget["ops_ms"] else NOTHING,
-            f"{predicted:.1%}" if predicted is not None else NOTHING]
+            f"{predicted:.1f}%" if predicted is not None else NOTHING]
 
 
 def line(name: str, budget: str, measured: Measured) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from tools.gpu.jobs import PLAIN
 from tools.gpu.recipes import BUDGETS, Recipe, no_room, swelled
 from tools.gpu.results import Result
 from tools.gpu.suite import Run, Step
+from tools.table import COMPUTED, share_of_ops
 
 SECTION = "Budgets"
 TITLE = "Overhead under a budget"
@@ -69,7 +70,7 @@ def predicted(report: dict) -> float | None:
     schedule = report.get("budget", {}).get("schedule", {})
     if not schedule.get("since_iteration") or not schedule.get("ops_ms"):
         return None
-    return 100 * schedule["recompute_ms"] / schedule["ops_ms"]
+    return share_of_ops(schedule, *COMPUTED)
 
 
 def row(run: Run, result: Result, model: str, percent: int, limit: int, seen: dict, found: dict) -> None:
