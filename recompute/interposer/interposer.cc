@@ -57,6 +57,13 @@ void run_seen(const c10::OperatorHandle& op, const OpTraits& traits, c10::Dispat
   run_call(op, traits, kind, below, stack);
 }
 
+bool runs_as_another(const c10::OperatorHandle& op, const OpTraits& traits, c10::DispatchKeySet below,
+                     torch::jit::Stack* stack) {
+  const bool plain =
+      below_of(below) == Below::kPlain && !is_dual_call(below, torch::jit::last(*stack, traits.arguments));
+  return run_rewritten({op, traits, below, stack, plain, &run_seen});
+}
+
 void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
   const c10::DispatchKeySet below =
       keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kAboveAutograd);
@@ -69,9 +76,7 @@ void on_op(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::
   if (below.has_any(c10::autocast_dispatch_keyset)) return op.redispatchBoxed(below, stack);
   const OpTraits& traits = traits_of(op);
   if (is_composite_call(op, traits, below)) return run_composite(op, traits, below, stack);
-  const bool plain =
-      below_of(below) == Below::kPlain && !is_dual_call(below, torch::jit::last(*stack, traits.arguments));
-  if (!run_rewritten({op, traits, below, stack, plain, &run_seen})) run_seen(op, traits, below, stack);
+  if (!(traits.rewritable && runs_as_another(op, traits, below, stack))) run_seen(op, traits, below, stack);
 }
 
 // Ops of which nothing needs to be known cost nothing either: the dispatcher does not stop at the key for

@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "recompute/ops/schema_names.h"
+
 namespace stowage::recompute {
 namespace {
-
-using Name = std::string_view;
-
-template <std::size_t kCount>
-bool among(const std::array<Name, kCount>& names, Name name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 constexpr std::array kFactories = {
     Name("empty"),
@@ -256,7 +251,8 @@ bool is_elementwise_backward(Name name) { return among(kElementwiseBackward, nam
 
 Encodable encodable_of(Name name) {
   if (name == "relu" || name == "relu_") return Encodable::kRectified;
-  if (name == "max_pool2d_with_indices" || name == "max_pool3d_with_indices") return Encodable::kPooled;
+  if (name == "max_pool2d_with_indices") return Encodable::kPooled;
+  if (name == "max_pool3d_with_indices") return Encodable::kPooledBodies;
   return name == "native_dropout" ? Encodable::kDropped : Encodable::kNothing;
 }
 

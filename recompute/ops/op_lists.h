@@ -22,9 +22,10 @@ bool is_elementwise_backward(std::string_view name);
 /// What of an op's tensors an op of the backward pass reads in full bytes, and needs in fewer (encodings.h).
 enum class Encodable : std::uint8_t {
   kNothing,
-  kRectified,  ///< its result: of a ReLU, whose sign is enough
-  kPooled,     ///< its second result, the indices; and of its input, a ReLU's, the sign
-  kDropped,    ///< its second result, the mask of a dropout
+  kRectified,     ///< its result: of a ReLU, whose sign is enough
+  kPooled,        ///< its second result, the indices; and of its input, a ReLU's, the sign
+  kPooledBodies,  ///< the same, of three dimensions
+  kDropped,       ///< its second result, the mask of a dropout
 };
 Encodable encodable_of(std::string_view name);
 /// The argument that an op of the backward pass reads, and that may be encoded; -1: none.

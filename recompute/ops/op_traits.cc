@@ -12,6 +12,7 @@
 
 #include "core/support/fork.h"
 #include "core/support/mix.h"
+#include "recompute/ops/schema_names.h"
 #include "recompute/ops/unread.h"
 
 namespace stowage::recompute {
@@ -30,13 +31,6 @@ bool returns_alias(const c10::FunctionSchema& schema) {
     if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) return true;
   }
   return false;
-}
-
-// The last of the name: "add" of "aten::add".
-std::string_view plain_name(const c10::FunctionSchema& schema) {
-  const std::string_view whole = schema.name();
-  const std::size_t colon = whole.rfind(':');
-  return colon == std::string_view::npos ? whole : whole.substr(colon + 1);
 }
 
 void read_arguments(const c10::FunctionSchema& schema, OpTraits& traits) {
@@ -82,6 +76,8 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
     traits.encodable = encodable_of(name);
     traits.encoded_argument = encoded_argument_of(name);
   }
+  traits.rewritable = traits.tensorwise || traits.convolution_backward || traits.over_gradient != nullptr ||
+                      traits.encodable != Encodable::kNothing || traits.encoded_argument >= 0;
   traits.factory = is_factory(name);
   traits.overwrites = overwrites_self(name);
   traits.resizes = resizes(name);

@@ -39,6 +39,8 @@ struct OpTraits {
   bool tensorwise = false;            ///< on lists: what becomes of the i-th tensors depends on these alone
   bool convolution_backward = false;  ///< aten::convolution_backward, which may run in two calls
   std::uint64_t unread = 0;           ///< per argument, one bit: `self` whose bytes no call reads (unread.h)
+  bool rewritable = false;  ///< has any of tensorwise, convolution_backward, over_gradient, encodable,
+                            ///< encoded_argument: its calls may run as others (rewrite/)
   Products products = Products::kNone;
   Encodable encodable = Encodable::kNothing;
   std::int32_t encoded_argument = -1;  ///< that it reads and that may be encoded

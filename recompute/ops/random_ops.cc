@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "recompute/ops/schema_names.h"
+
 namespace stowage::recompute {
 namespace {
-
-using Name = std::string_view;
 
 // Random numbers only where dropout is above 0, and then from the device's default generator.
 constexpr std::array kDrawingInKernels = {
@@ -47,25 +47,6 @@ constexpr std::array kOfLibraries = {
     Name("_lstm_mps"),
     Name("_cudnn_init_dropout_state"),
 };
-
-template <std::size_t kCount>
-bool among(const std::array<Name, kCount>& names, Name name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-Name plain_name(const c10::FunctionSchema& schema) {
-  const Name whole = schema.name();
-  const std::size_t colon = whole.rfind(':');
-  return colon == Name::npos ? whole : whole.substr(colon + 1);
-}
-
-std::optional<std::size_t> position_of(const c10::FunctionSchema& schema, Name name) {
-  const auto& arguments = schema.arguments();
-  const auto found = std::find_if(arguments.begin(), arguments.end(),
-                                  [&](const c10::Argument& one) { return one.name() == name; });
-  if (found == arguments.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - arguments.begin());
-}
 
 constexpr Name kGenerator = "generator";
 

@@ -83,4 +83,10 @@ inline bool shows_all(const at::TensorBase& tensor) {
          static_cast<std::uint64_t>(tensor.numel()) * tensor.itemsize() == tensor.storage().nbytes();
 }
 
+/// Equal types, sizes and strides. Requires: has_plain_memory() of both.
+inline bool are_alike(const at::TensorBase& one, const at::TensorBase& other) {
+  return one.scalar_type() == other.scalar_type() && one.sizes() == other.sizes() &&
+         one.strides() == other.strides();
+}
+
 }  // namespace stowage::recompute

@@ -1,21 +1,20 @@
 #include "recompute/ops/unread.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/function_schema.h>
 
-#include <algorithm>
 #include <array>
+#include <optional>
 
 #include "recompute/ops/argument.h"
+#include "recompute/ops/op_lists.h"
 #include "recompute/ops/op_traits.h"
+#include "recompute/ops/schema_names.h"
 #include "recompute/ops/tensor_memory.h"
 
 namespace stowage::recompute {
 namespace {
 
-using Name = std::string_view;
-
-// Of these `self` gives a size, or decides the layout of the result.
+// Of these `self` gives a size, or decides the layout of the result; as it does of factories (empty_like, …).
 constexpr std::array kReadsNoSelf = {
     Name("max_pool2d_with_indices_backward"),
     Name("max_pool3d_with_indices_backward"),
@@ -35,18 +34,9 @@ constexpr std::array kReadsNoSelf = {
     Name("replication_pad3d_backward"),
     Name("nll_loss_backward"),
     Name("nll_loss2d_backward"),
-    Name("empty_like"),
-    Name("zeros_like"),
-    Name("ones_like"),
-    Name("full_like"),
     Name("rand_like"),
     Name("randn_like"),
     Name("randint_like"),
-    Name("new_empty"),
-    Name("new_empty_strided"),
-    Name("new_zeros"),
-    Name("new_ones"),
-    Name("new_full"),
 };
 
 // Arguments of aten::convolution_backward.
@@ -72,12 +62,10 @@ bool convolution_reads(c10::ArrayRef<c10::IValue> arguments, std::size_t at) {
 
 }  // namespace
 
-std::uint64_t never_read(std::string_view name, const c10::FunctionSchema& schema) {
-  if (std::find(kReadsNoSelf.begin(), kReadsNoSelf.end(), name) == kReadsNoSelf.end()) return 0;
-  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-    if (schema.arguments()[i].name() == "self") return std::uint64_t{1} << i;
-  }
-  return 0;
+std::uint64_t never_read(Name name, const c10::FunctionSchema& schema) {
+  if (!is_factory(name) && !among(kReadsNoSelf, name)) return 0;
+  const std::optional<std::size_t> self = position_of(schema, "self");
+  return self ? std::uint64_t{1} << *self : 0;
 }
 
 bool is_unread(const OpTraits& op, c10::ArrayRef<c10::IValue> arguments, std::size_t at) {

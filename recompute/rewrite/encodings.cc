@@ -38,16 +38,19 @@ void keep(const at::Tensor& tensor, at::Tensor encoded) {
   machine().counters.encoded_total += Bytes(tensor.nbytes());
 }
 
-bool may_encode(const at::Tensor& tensor) {
+// `rectified`: only what a ReLU made.
+bool is_worth_it(const at::Tensor& tensor, std::uint64_t limit, bool rectified = false) {
+  constexpr std::uint64_t kSmallest = std::uint64_t{1} << 20u;
+  if (tensor.nbytes() < std::max(kSmallest, limit / 1024)) return false;
   const Lock lock(machine().mutex);
-  return encodable_value(tensor) != nullptr;
+  const Value* const value = encodable_value(tensor);
+  return value != nullptr && (value->rectified || !rectified);
 }
 
-// Of an image, or of a body: the indices are those within it.
-std::int64_t largest_index(const at::Tensor& pooled, bool flat) {
-  std::int64_t elements = pooled.size(-1) * pooled.size(-2);
-  if (!flat) elements *= pooled.size(-3);
-  return elements - 1;
+// The indices are those within an image, or a body.
+std::int64_t largest_index(const at::Tensor& pooled, Encodable encodable) {
+  const std::int64_t image = pooled.size(-1) * pooled.size(-2);
+  return (encodable == Encodable::kPooledBodies ? image * pooled.size(-3) : image) - 1;
 }
 
 // One op on a few of such tensors fills the memory.
@@ -58,8 +61,7 @@ bool is_masked(const at::Tensor& saved, c10::ArrayRef<c10::IValue> arguments) {
   const at::Tensor* const gradient = tensor_in(arguments[0]);
   const c10::IValue& threshold = arguments.back();
   return threshold.isScalar() && threshold.toScalar().toDouble() == 0 && gradient != nullptr &&
-         shows_plain_memory(*gradient) && gradient->scalar_type() == saved.scalar_type() &&
-         gradient->sizes() == saved.sizes() && gradient->strides() == saved.strides();
+         shows_plain_memory(*gradient) && are_alike(*gradient, saved);
 }
 
 at::Tensor take_encoded(const at::Tensor& tensor) {
@@ -75,20 +77,6 @@ Encoding::Encoding(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
   if (encodable_ != Encodable::kRectified) input_ = arguments[0].toTensor();
 }
 
-bool Encoding::is_worth_it(const at::Tensor& tensor) const {
-  constexpr std::uint64_t kSmallest = std::uint64_t{1} << 20u;
-  return tensor.nbytes() >= std::max(kSmallest, limit_ / 1024) && may_encode(tensor);
-}
-
-void Encoding::pack_sign(const at::Tensor& tensor) const {
-  {
-    const Lock lock(machine().mutex);
-    const Value* const value = encodable_value(tensor);
-    if (value == nullptr || !value->rectified) return;
-  }
-  if (is_worth_it(tensor)) keep(tensor, pack_bits(tensor));
-}
-
 void Encoding::end(c10::ArrayRef<c10::IValue> results) const {
   if (encodable_ == Encodable::kRectified) {
     const Lock lock(machine().mutex);
@@ -99,12 +87,11 @@ void Encoding::end(c10::ArrayRef<c10::IValue> results) const {
   if (!is_huge(input_, limit_)) return;
   const at::Tensor& second = results[1].toTensor();
   if (encodable_ == Encodable::kDropped) {
-    if (is_worth_it(second)) keep(second, pack_bits(second));
+    if (is_worth_it(second, limit_)) keep(second, pack_bits(second));
     return;
   }
-  const bool flat = input_.dim() < 5;
-  if (is_worth_it(second)) keep(second, narrow_indices(second, largest_index(input_, flat)));
-  pack_sign(input_);
+  if (is_worth_it(second, limit_)) keep(second, narrow_indices(second, largest_index(input_, encodable_)));
+  if (is_worth_it(input_, limit_, true)) keep(input_, pack_bits(input_));
 }
 
 at::Tensor decoded_argument(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {

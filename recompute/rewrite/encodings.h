@@ -30,9 +30,6 @@ class Encoding {
   void end(c10::ArrayRef<c10::IValue> results) const;
 
  private:
-  void pack_sign(const at::Tensor& tensor) const;
-  [[nodiscard]] bool is_worth_it(const at::Tensor& tensor) const;
-
   Encodable encodable_;
   std::uint64_t limit_;
   at::Tensor input_;  ///< its first argument; unset for a ReLU

@@ -2,22 +2,19 @@
 
 #include <torch/csrc/autograd/function.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 
 #include "recompute/away/moved_bytes.h"
 #include "recompute/machine/machine.h"
 #include "recompute/ops/argument.h"
+#include "recompute/ops/schema_names.h"
 #include "recompute/ops/tensor_memory.h"
 
 namespace stowage::recompute {
 namespace {
-
-using Name = std::string_view;
 
 // Autograd's nodes whose backward pass is one call, of an op that has an overload `grad_input`.
 constexpr std::array kNodes = {
@@ -32,7 +29,7 @@ constexpr std::uint32_t kNodeAndCall = 2;  // references: autograd's list of gra
 
 bool is_called_by_its_node() {
   const std::shared_ptr<torch::autograd::Node> node = torch::autograd::get_current_node();
-  return node && std::find(kNodes.begin(), kNodes.end(), node->name()) != kNodes.end();
+  return node && among(kNodes, node->name());
 }
 
 bool is_nobody_elses(const at::Tensor& gradient) {
@@ -43,16 +40,15 @@ bool is_nobody_elses(const at::Tensor& gradient) {
 }
 
 // Then the result has the gradient's layout, too.
-bool are_alike(const at::Tensor& gradient, const at::Tensor& saved) {
+bool takes_the_same_memory(const at::Tensor& gradient, const at::Tensor& saved) {
   return shows_plain_memory(gradient) && shows_plain_memory(saved) && shows_all(gradient) &&
-         gradient.scalar_type() == saved.scalar_type() && gradient.sizes() == saved.sizes() &&
-         gradient.strides() == saved.strides() && !gradient.is_alias_of(saved);
+         are_alike(gradient, saved) && !gradient.is_alias_of(saved);
 }
 
 }  // namespace
 
-bool ReusedGradient::is_worth_it(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
-                                 std::uint64_t limit) {
+bool may_write_over_gradient(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
+                             std::uint64_t limit) {
   constexpr std::uint64_t kTensors = 3;
   const at::Tensor* const gradient = tensor_in(arguments[0]);
   if (limit == 0 || !machine().reuses_gradients.load(std::memory_order_relaxed)) return false;
@@ -63,15 +59,9 @@ bool ReusedGradient::is_worth_it(const OpTraits& traits, c10::ArrayRef<c10::IVal
     const at::Tensor* const saved = tensor_in(arguments[i]);
     if (saved == nullptr) continue;
     ++others;
-    if (!are_alike(*gradient, *saved)) return false;
+    if (!takes_the_same_memory(*gradient, *saved)) return false;
   }
   return others == 1 && is_called_by_its_node() && is_nobody_elses(*gradient);
-}
-
-torch::jit::Stack ReusedGradient::arguments_of(c10::ArrayRef<c10::IValue> arguments) {
-  torch::jit::Stack stack(arguments.begin(), arguments.end());
-  stack.push_back(arguments[0]);
-  return stack;
 }
 
 }  // namespace stowage::recompute

@@ -10,7 +10,7 @@
 // Thread safety: for the calling thread.
 #pragma once
 
-#include <ATen/core/stack.h>
+#include <ATen/core/ivalue.h>
 
 #include <cstdint>
 
@@ -18,15 +18,10 @@
 
 namespace stowage::recompute {
 
-class ReusedGradient {
- public:
-  /// True if what the call reads and makes is more than an eighth of `limit` bytes, which are not 0, and its
-  /// gradient may be written over. `arguments`: those on the stack, of which there is no copy. Requires:
-  /// traits.over_gradient.
-  [[nodiscard]] static bool is_worth_it(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
-                                        std::uint64_t limit);
-  /// The arguments of *traits.over_gradient, whose result is that gradient.
-  [[nodiscard]] static torch::jit::Stack arguments_of(c10::ArrayRef<c10::IValue> arguments);
-};
+/// True if what the call reads and makes is more than an eighth of `limit` bytes, which are not 0, and its
+/// result may be written over its gradient. `arguments`: those on the stack, of which there is no copy.
+/// Requires: traits.over_gradient.
+[[nodiscard]] bool may_write_over_gradient(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
+                                           std::uint64_t limit);
 
 }  // namespace stowage::recompute

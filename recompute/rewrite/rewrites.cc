@@ -83,13 +83,15 @@ bool run_in_parts(const RewritableCall& call) {
 
 bool may_write_over_gradient(const RewritableCall& call) {
   return call.traits.over_gradient != nullptr &&
-         ReusedGradient::is_worth_it(call.traits, call.arguments(), limit_for(call.arguments()));
+         may_write_over_gradient(call.traits, call.arguments(), limit_for(call.arguments()));
 }
 
 // An elementwise op's backward pass, whose result may lie where its gradient does.
 bool run_over_gradient(const RewritableCall& call) {
   if (!call.plain || at::GradMode::is_enabled() || !may_write_over_gradient(call)) return false;
-  run_instead(call, *call.traits.over_gradient, ReusedGradient::arguments_of(call.arguments()));
+  torch::jit::Stack arguments(call.arguments().begin(), call.arguments().end());
+  arguments.push_back(arguments[0]);  // where the result goes
+  run_instead(call, *call.traits.over_gradient, std::move(arguments));
   return true;
 }
 

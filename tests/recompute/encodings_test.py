@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.recompute import probe
+from tests.recompute.probe import bits
 
 pytestmark = pytest.mark.usefixtures("runtime")
 
@@ -12,10 +13,6 @@ MIB = 1 << 20
 SMALL_LIMIT = 8  # bytes: all that is large enough is encoded, once something was evicted
 TYPES = [torch.float32, torch.float64, torch.bfloat16]
 FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
-
-
-def bits(tensor: torch.Tensor) -> bytes:
-    return tensor.contiguous().view(torch.uint8).numpy().tobytes()
 
 
 def evict_something():
@@ -84,6 +81,18 @@ def drops(x):
     kept = torch.ops.aten.native_dropout(x, 0.3, True)
     hook(kept[1])
     return (mask,), kept[0] * 1
+
+
+@pytest.mark.parametrize("size", [(8, 64, 64, 64), (1, 8, 64, 64, 64)], ids=["one", "batch"])
+def test_indices_in_a_body_need_more_bits_than_in_its_slices(size):
+    def job(x):
+        rectified = F.relu(x)
+        result, indices = F.max_pool3d(rectified, 2, return_indices=True)
+        assert indices.max() > 0xFFFF > 64 * 64
+        return (rectified, indices), result * 1
+    source = image(torch.float32, torch.contiguous_format, *size)
+    plain, _, _ = trained(job, source, 0, evicts=False)
+    assert trained(job, source, SMALL_LIMIT) == (plain, 2, 0)
 
 
 @pytest.mark.parametrize("elements", [8 * MIB, 3 * MIB + 5])

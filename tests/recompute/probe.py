@@ -65,6 +65,10 @@ def spilling(folder):
         library.probe_spill(None)
 
 
+def bits(tensor: torch.Tensor) -> bytes:
+    return tensor.contiguous().view(torch.uint8).numpy().tobytes()
+
+
 @contextlib.contextmanager
 def limited(more: int):
     """CPU tensors may take `more` bytes above those that they have now, for the body; 0: any number. Gives a function: the
@@ -76,6 +80,20 @@ def limited(more: int):
         yield lambda: library.probe_peak(1) - base
     finally:
         library.probe_budget(0)
+
+
+def runs_within(work, more: int, limit: int) -> bool:
+    """Whether `work` ends without an out-of-memory error where CPU tensors may take `more` bytes above those that they have
+    now. Ops that need much memory at once go by `limit`."""
+    library.probe_note_limit(limit)
+    try:
+        with limited(more):
+            work()
+    except torch.OutOfMemoryError:
+        return False
+    finally:
+        library.probe_note_limit(0)
+    return True
 
 
 def is_evicted(tensor: torch.Tensor) -> bool:

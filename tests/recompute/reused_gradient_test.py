@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.recompute import probe
+from tests.recompute.probe import bits
 
 pytestmark = pytest.mark.usefixtures("runtime")
 
@@ -43,10 +44,6 @@ def gradients(op, dtype, form, limit: int):
         tensors = round(most() / given.nbytes)
     probe.library.probe_note_limit(0)
     return source.grad, tensors
-
-
-def bits(tensor: torch.Tensor) -> bytes:
-    return tensor.contiguous().view(torch.uint8).numpy().tobytes()
 
 
 @pytest.mark.parametrize("op", list(OPS))
@@ -162,15 +159,7 @@ def trains_within(more: int, limit: int) -> bool:
     """All tensors are 4 MiB."""
     x, gradient = torch.randn(MIB, requires_grad=True), torch.randn(MIB)
     result = F.relu(x * 2) * 3
-    probe.library.probe_note_limit(limit)
-    try:
-        with probe.limited(more):
-            torch.autograd.backward(result, gradient)
-    except torch.OutOfMemoryError:
-        return False
-    finally:
-        probe.library.probe_note_limit(0)
-    return x.grad is not None
+    return probe.runs_within(lambda: result.backward(gradient), more, limit) and x.grad is not None
 
 
 def test_it_takes_a_tensor_less():

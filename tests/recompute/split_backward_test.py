@@ -80,14 +80,8 @@ def trains_within(more: int, limit: int) -> bool:
     source, weight = data(1, 16, 256, 256).requires_grad_(), data(16, 16, 3, 3).requires_grad_()
     result = F.conv2d(source * 2, weight, padding=1)
     gradient = data(*result.shape)
-    probe.library.probe_note_limit(limit)
-    try:
-        with probe.limited(more):
-            torch.autograd.backward(result, gradient)
-    except torch.OutOfMemoryError:
+    if not probe.runs_within(lambda: result.backward(gradient), more, limit):
         return False
-    finally:
-        probe.library.probe_note_limit(0)
     return source.grad is not None and weight.grad is not None
 
 

@@ -6,9 +6,6 @@ a crash.
 """
 
 import collections
-import sys
-import types
-import unittest
 import warnings
 
 import pytest
@@ -18,12 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from tests.recompute import probe
+from tests.recompute.op_database import op_db
 from tests.recompute.probe import data
-
-if "expecttest" not in sys.modules:  # PyTorch's test helpers want its names, but not for this
-    sys.modules["expecttest"] = types.ModuleType("expecttest")
-    sys.modules["expecttest"].TestCase = unittest.TestCase
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
 POOLS = {f"{kind}_pool{d}d{rest}_backward" for d in (2, 3) for kind, rest in
          (("max", "_with_indices"), ("adaptive_max", ""), ("fractional_max", ""), ("avg", ""), ("_adaptive_avg", ""))}
@@ -39,7 +32,7 @@ ENOUGH = 3  # calls of each kind that read an argument
 
 def bits(results) -> list[bytes]:
     tensors = [one for one in tree_leaves(results) if isinstance(one, torch.Tensor) and one.numel() > 0]
-    return [one.contiguous().view(torch.uint8).numpy().tobytes() for one in tensors]
+    return [probe.bits(one) for one in tensors]
 
 
 def seeded(function, args, kwargs) -> list[bytes]:
