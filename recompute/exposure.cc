@@ -31,9 +31,10 @@ void with_known(c10::StorageImpl* storage, Work work) {
   if (StorageRecord* const record = all.book.find(storage)) work(all, *record);
 }
 
-// Nothing that is evicted may start from the content any more, as it is about to change unseen.
+// Nothing that is evicted may start from the content any more, as it is about to change unseen. No schedule
+// knows of that.
 void end_content(Machine& all, StorageRecord& record) {
-  all.residency.before_write(record, all.steps.follower().follows());
+  all.residency.before_write(record, /*as_planned=*/false);
   all.book.overwrite(record, Ref<Value>(new Value));
 }
 

@@ -17,7 +17,7 @@ import time
 
 import torch
 
-from tests.budget import step_jobs  # noqa: F401  adds its own to JOBS
+from tests.budget import sharded_jobs, step_jobs  # noqa: F401  add their own to JOBS
 from tests.budget.jobs import JOBS
 
 WARM = 3  # iterations until a budget is in its steady state

@@ -14,7 +14,7 @@ from tests.python.doors import python
 ITERATIONS = 14
 PATIENT = {"STOWAGE_PLAN_WAIT_MS": "60000"}
 LATEST = 11  # two free iterations, four until the schedule is there, one that follows it, three that are recorded
-SHORT = ("deep_perceptron", "deep_gpt", "deep_channels_last", "deep_accumulation")
+SHORT = ("deep_perceptron", "deep_gpt", "deep_channels_last", "deep_accumulation", "sharded_perceptron")
 REACHED = (*SHORT, "wide_perceptron", "wide_convolutions", "large_unet", "large_densenet", "deep_bert", "deep_lstm",
            "small_gpt", "deep_autocast", "deep_custom_function", "deep_checkpoint", "deep_hooks", "deep_in_place_and_views")
 FIT = ("deep_perceptron",)
