@@ -247,7 +247,11 @@ Products products_of(Name name) {
 }
 
 bool is_factory(Name name) { return among(kFactories, name); }
-bool is_elementwise_backward(Name name) { return among(kElementwiseBackward, name); }
+
+std::string_view overload_over_gradient(Name name) {
+  if (name == "_log_softmax_backward_data" || name == "_softmax_backward_data") return "out";
+  return among(kElementwiseBackward, name) ? "grad_input" : "";
+}
 
 Encodable encodable_of(Name name) {
   if (name == "relu" || name == "relu_") return Encodable::kRectified;

@@ -17,8 +17,9 @@ Products products_of(std::string_view name);
 
 /// Makes a tensor that code outside of ops may then fill: empty, zeros, full, …
 bool is_factory(std::string_view name);
-/// The gradient of an elementwise op: of one gradient and one tensor that was saved, all alike.
-bool is_elementwise_backward(std::string_view name);
+/// Of an op's gradient, made of one gradient and one tensor that was saved, all alike: its overload whose
+/// result may be the gradient that it reads. Empty: there is none.
+std::string_view overload_over_gradient(std::string_view name);
 /// What of an op's tensors an op of the backward pass reads in full bytes, and needs in fewer (encodings.h).
 enum class Encodable : std::uint8_t {
   kNothing,

@@ -59,10 +59,11 @@ bool is_tensorwise(std::string_view name, const c10::FunctionSchema& schema) {
          std::all_of(results.begin(), results.end(), is_list);
 }
 
-// The overload of an elementwise backward pass that writes where it is told.
-const c10::OperatorHandle* grad_input_overload(const c10::FunctionSchema& schema) {
-  if (!is_elementwise_backward(plain_name(schema))) return nullptr;
-  const auto found = c10::Dispatcher::singleton().findSchema({schema.name(), "grad_input"});
+// The overload of a backward pass that writes where it is told.
+const c10::OperatorHandle* over_gradient_of(const c10::FunctionSchema& schema) {
+  const std::string overload(overload_over_gradient(plain_name(schema)));
+  if (overload.empty()) return nullptr;
+  const auto found = c10::Dispatcher::singleton().findSchema({schema.name(), overload});
   const bool adds_one = found && found->schema().arguments().size() == schema.arguments().size() + 1;
   return adds_one ? new c10::OperatorHandle(*found) : nullptr;  // lives for ever, as the traits do
 }
@@ -72,7 +73,7 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
   traits.convolution_backward =
       traits.trusted && name == "convolution_backward" && schema.overload_name().empty();
   if (traits.trusted && schema.overload_name().empty()) {
-    traits.over_gradient = grad_input_overload(schema);
+    traits.over_gradient = over_gradient_of(schema);
     traits.encodable = encodable_of(name);
     traits.encoded_argument = encoded_argument_of(name);
   }

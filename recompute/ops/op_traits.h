@@ -23,7 +23,7 @@ namespace stowage::recompute {
 struct OpTraits {
   const c10::OperatorHandle* handle = nullptr;
   const c10::OperatorHandle* over_gradient =
-      nullptr;                  ///< of an elementwise backward pass: its overload `grad_input`
+      nullptr;                  ///< the overload that may write its result over its gradient
   std::string name;             ///< such as "aten::add.Tensor"
   std::uint64_t name_hash = 0;  ///< the same in every process
   bool composite = false;       ///< only calls other ops, which are seen

@@ -16,14 +16,15 @@
 namespace stowage::recompute {
 namespace {
 
-// Autograd's nodes whose backward pass is one call, of an op that has an overload `grad_input`.
+// Autograd's nodes whose backward pass is one call, of an op with OpTraits::over_gradient.
 constexpr std::array kNodes = {
-    Name("ReluBackward0"),       Name("ThresholdBackward0"),  Name("HardtanhBackward0"),
-    Name("GeluBackward0"),       Name("SiluBackward0"),       Name("SigmoidBackward0"),
-    Name("TanhBackward0"),       Name("LeakyReluBackward0"),  Name("LeakyReluBackward1"),
-    Name("EluBackward0"),        Name("EluBackward1"),        Name("CeluBackward0"),
-    Name("CeluBackward1"),       Name("SoftplusBackward0"),   Name("SoftshrinkBackward0"),
-    Name("HardshrinkBackward0"), Name("HardsigmoidBackward0")};
+    Name("ReluBackward0"),       Name("ThresholdBackward0"),   Name("HardtanhBackward0"),
+    Name("GeluBackward0"),       Name("SiluBackward0"),        Name("SigmoidBackward0"),
+    Name("TanhBackward0"),       Name("LeakyReluBackward0"),   Name("LeakyReluBackward1"),
+    Name("EluBackward0"),        Name("EluBackward1"),         Name("CeluBackward0"),
+    Name("CeluBackward1"),       Name("SoftplusBackward0"),    Name("SoftshrinkBackward0"),
+    Name("HardshrinkBackward0"), Name("HardsigmoidBackward0"), Name("SoftmaxBackward0"),
+    Name("LogSoftmaxBackward0")};
 
 constexpr std::uint32_t kNodeAndCall = 2;  // references: autograd's list of gradients, and the stack
 
@@ -45,6 +46,16 @@ bool takes_the_same_memory(const at::Tensor& gradient, const at::Tensor& saved) 
          are_alike(gradient, saved) && !gradient.is_alias_of(saved);
 }
 
+// A softmax makes a contiguous result, of the type that its input had.
+bool results_are_alike(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
+                       const at::Tensor& gradient) {
+  for (std::size_t i = 0; i < traits.arguments; ++i) {
+    if (argument_name(traits, i) != "input_dtype") continue;
+    return gradient.is_contiguous() && arguments[i].toScalarType() == gradient.scalar_type();
+  }
+  return true;
+}
+
 }  // namespace
 
 bool may_write_over_gradient(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments,
@@ -61,7 +72,8 @@ bool may_write_over_gradient(const OpTraits& traits, c10::ArrayRef<c10::IValue> 
     ++others;
     if (!takes_the_same_memory(*gradient, *saved)) return false;
   }
-  return others == 1 && is_called_by_its_node() && is_nobody_elses(*gradient);
+  return others == 1 && results_are_alike(traits, arguments, *gradient) && is_called_by_its_node() &&
+         is_nobody_elses(*gradient);
 }
 
 }  // namespace stowage::recompute

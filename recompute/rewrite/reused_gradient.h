@@ -1,11 +1,13 @@
-// The backward pass of an elementwise op writes its result over the gradient that it was given, if nobody
-// else has that. In memory are then two tensors instead of three: the gradient and what the forward pass
-// saved.
+// The backward pass of an elementwise op or of a softmax writes its result over the gradient that it was
+// given, if nobody else has that. In memory are then two tensors instead of three: the gradient and what the
+// forward pass saved.
 //
-// PyTorch's kernels for `grad_input=` are those that make a new result, and read an element before they write
-// it, so the bits are the same. That nobody else has the gradient is seen from its reference count, as
-// AccumulateGrad sees whether it may keep one (torch/csrc/autograd/functions/accumulate_grad.h): autograd's
-// node has it, and the call that it is in. Only nodes count that use it once (derivatives.yaml).
+// PyTorch's kernels for `grad_input=` and `out=` are those that make a new result, so the bits are the same:
+// they read an element before they write it, and a softmax's sum over the others before any of them
+// (aten/src/ATen/native/cuda/SoftMax.cu, cpu/SoftMaxKernel.cpp). That nobody else has the gradient is seen
+// from its reference count, as AccumulateGrad sees whether it may keep one
+// (torch/csrc/autograd/functions/accumulate_grad.h): autograd's node has it, and the call that it is in. Only
+// nodes count that use it once (derivatives.yaml).
 //
 // Thread safety: for the calling thread.
 #pragma once

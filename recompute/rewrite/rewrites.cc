@@ -86,7 +86,7 @@ bool may_write_over_gradient(const RewritableCall& call) {
          may_write_over_gradient(call.traits, call.arguments(), limit_for(call.arguments()));
 }
 
-// An elementwise op's backward pass, whose result may lie where its gradient does.
+// A backward pass whose result may lie where its gradient does.
 bool run_over_gradient(const RewritableCall& call) {
   if (!call.plain || at::GradMode::is_enabled() || !may_write_over_gradient(call)) return false;
   torch::jit::Stack arguments(call.arguments().begin(), call.arguments().end());

@@ -19,6 +19,9 @@ OPS = {
     "elu in place": lambda x: F.elu_(x.clone()), "celu": F.celu, "softplus": F.softplus, "softshrink": F.softshrink,
     "hardshrink": F.hardshrink, "hardsigmoid": F.hardsigmoid,
 }
+SOFTMAXES = {  # along the last dimension and another one
+    "softmax": lambda x: F.softmax(x, 3), "softmax of channels": lambda x: F.softmax(x, 1),
+    "log-softmax": lambda x: F.log_softmax(x, 3), "log-softmax of channels": lambda x: F.log_softmax(x, 1)}
 FORMATS = {"contiguous": torch.contiguous_format, "channels last": torch.channels_last}
 
 
@@ -54,6 +57,47 @@ def test_same_bits(op, dtype, form):
     made, in_place = gradients(OPS[op], dtype, FORMATS[form], 8)
     assert (in_plain, in_place) == (2, 1)
     assert bits(plain) == bits(made) and plain.stride() == made.stride()
+
+
+@pytest.mark.parametrize("op", list(SOFTMAXES))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_softmaxes_have_the_same_bits(op, dtype):
+    plain, in_plain = gradients(SOFTMAXES[op], dtype, torch.contiguous_format, 0)
+    made, in_place = gradients(SOFTMAXES[op], dtype, torch.contiguous_format, 8)
+    assert in_place < in_plain and bits(plain) == bits(made) and plain.stride() == made.stride()
+
+
+@pytest.mark.parametrize("op", ["softmax", "log-softmax of channels"])
+def test_a_softmax_whose_result_has_another_layout_makes_a_new_one(op):
+    plain, in_plain = gradients(SOFTMAXES[op], torch.float32, torch.channels_last, 0)
+    made, in_place = gradients(SOFTMAXES[op], torch.float32, torch.channels_last, 8)
+    assert in_place == in_plain and bits(plain) == bits(made) and plain.stride() == made.stride()
+
+
+def test_a_softmax_whose_result_has_another_type_makes_a_new_one():
+    def train(limit: int) -> bytes:
+        x = edges(torch.bfloat16, torch.contiguous_format).requires_grad_()
+        result = F.log_softmax(x, 3, dtype=torch.float32)
+        probe.library.probe_note_limit(limit)
+        result.backward(torch.linspace(-1, 1, x.numel()).view(x.shape))
+        probe.library.probe_note_limit(0)
+        return bits(x.grad)
+    assert train(0) == train(8)
+
+
+def test_the_loss_of_many_classes_takes_a_tensor_less():
+    def most(limit: int) -> tuple[bytes, float]:
+        torch.manual_seed(0)
+        x, classes = torch.randn(64, 5000, requires_grad=True), torch.randint(5000, (64,))
+        loss = F.cross_entropy(x * 2, classes)
+        probe.library.probe_note_limit(limit)
+        with probe.limited(0) as held:
+            loss.backward()
+            tensors = held() / x.nbytes
+        probe.library.probe_note_limit(0)
+        return bits(x.grad), tensors
+    plain, written_over = most(0), most(8)
+    assert plain[0] == written_over[0] and written_over[1] <= plain[1] - 0.9
 
 
 def test_only_a_call_that_is_more_than_an_eighth_of_the_limit_does():
