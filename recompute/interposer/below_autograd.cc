@@ -1,6 +1,7 @@
 #include "recompute/interposer/below_autograd.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -54,6 +55,13 @@ bool is_dual(const c10::IValue& argument) {
   });
 }
 
+bool requires_grad(const c10::IValue& argument) {
+  const at::Tensor* const tensor = tensor_in(argument);
+  return tensor != nullptr && tensor->defined() && tensor->requires_grad();
+}
+
+bool sees_kernels = false;  // set before any op is seen
+
 }  // namespace
 
 void see_below_autograd() {
@@ -62,6 +70,7 @@ void see_below_autograd() {
     auto* const library = new torch::Library(torch::Library::IMPL, "_", kBelowAutograd, __FILE__, __LINE__);
     library->fallback(torch::CppFunction::makeFromBoxedFunction<&on_kernel>());
     aten->impl(kMakesDuals, torch::CppFunction::makeFromBoxedFunction<&on_make_dual>());
+    sees_kernels = true;
   } catch (const std::exception&) {
     aten->impl(kMakesDuals, torch::CppFunction::makeFallthrough());
   }
@@ -72,7 +81,14 @@ bool is_dual_call(c10::DispatchKeySet below, c10::ArrayRef<c10::IValue> argument
   return std::any_of(arguments.begin(), arguments.end(), is_dual);
 }
 
-void run_dual_call(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+bool is_copying_call(const OpTraits& traits, c10::DispatchKeySet below,
+                     c10::ArrayRef<c10::IValue> arguments) {
+  if (!traits.copies_self || !sees_kernels || !at::GradMode::is_enabled()) return false;
+  return below_of(below) == Below::kPlain && std::any_of(arguments.begin(), arguments.end(), requires_grad);
+}
+
+void run_seeing_kernels(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+  any_seen_kernels.store(true, std::memory_order_relaxed);
   const c10::impl::IncludeDispatchKeyGuard on(kBelowAutograd);
   op.redispatchBoxed(below | c10::DispatchKeySet(kBelowAutograd), stack);
 }

@@ -52,8 +52,9 @@ void run_seen(const c10::OperatorHandle& op, const OpTraits& traits, c10::Dispat
               torch::jit::Stack* stack) {
   if (below.has(kBelowAutograd)) return run_above_kernels(op, traits, below, stack);
   const Below kind = below_of(below);
-  if (traits.trusted && is_dual_call(below, torch::jit::last(*stack, traits.arguments)))
-    return run_dual_call(op, below, stack);
+  const c10::ArrayRef<c10::IValue> arguments = torch::jit::last(*stack, traits.arguments);
+  if (traits.trusted && (is_dual_call(below, arguments) || is_copying_call(traits, below, arguments)))
+    return run_seeing_kernels(op, below, stack);
   run_call(op, traits, kind, below, stack);
 }
 

@@ -1,4 +1,5 @@
 #include "recompute/ops/op_traits.h"
+#include "recompute/ops/copied_self.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -79,6 +80,7 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
   }
   traits.rewritable = traits.tensorwise || traits.convolution_backward || traits.over_gradient != nullptr ||
                       traits.encodable != Encodable::kNothing || traits.encoded_argument >= 0;
+  traits.copies_self = traits.trusted && copies_self(schema);
   traits.factory = is_factory(name);
   traits.overwrites = overwrites_self(name);
   traits.resizes = resizes(name);

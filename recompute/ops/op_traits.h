@@ -38,6 +38,7 @@ struct OpTraits {
   bool routes = false;                ///< top-k and the like: what it reads decides where data go
   bool tensorwise = false;            ///< on lists: what becomes of the i-th tensors depends on these alone
   bool convolution_backward = false;  ///< aten::convolution_backward, which may run in two calls
+  bool copies_self = false;           ///< autograd may keep a copy of what it writes over (copied_self.h)
   std::uint64_t unread = 0;           ///< per argument, one bit: `self` whose bytes no call reads (unread.h)
   bool rewritable = false;  ///< has any of tensorwise, convolution_backward, over_gradient, encodable,
                             ///< encoded_argument: its calls may run as others (rewrite/)

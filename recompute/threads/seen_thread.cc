@@ -25,7 +25,8 @@ bool called_by_kernel() {
 bool autograd_is_off() { return c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradOther); }
 
 bool is_seen_kernel() {
-  return any_duals.load(std::memory_order_relaxed) && c10::impl::tls_is_dispatch_key_excluded(kBelowAutograd);
+  return any_seen_kernels.load(std::memory_order_relaxed) &&
+         c10::impl::tls_is_dispatch_key_excluded(kBelowAutograd);
 }
 
 SeenAgain::SeenAgain()

@@ -33,6 +33,8 @@ bool autograd_is_off();
 
 /// A dual tensor (forward-mode AD) exists or existed in the process; from then on calls are checked for them.
 inline std::atomic<bool> any_duals{false};
+/// Some call of the process has run with its kernels seen.
+inline std::atomic<bool> any_seen_kernels{false};
 /// True in a kernel that is seen, with autograd above it: its arguments are what they seem.
 bool is_seen_kernel();
 
