@@ -22,7 +22,8 @@ from tests.zoo import harness  # noqa: E402
 from tools.table import COMPUTED, share_of_ops  # noqa: E402
 
 PAGE = Page(__file__)
-MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "bert_base", "vit_b16")
+MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "gpt2_medium", "bert_base", "bert_large",
+          "vit_b16", "vit_l16", "llama_1b")
 SHARES = (75, 66, 50, 40, 33)
 ITERATIONS = 24
 TIMES = (COMPUTED, ("wait_ms",), ("copy_ms",), ("least_ms",))

@@ -253,11 +253,16 @@ _bert_of("bert_base", 12, 12, 768, batch=16)
 _bert_of("bert_large", 24, 16, 1024, batch=8)
 
 
-@_register("vit_b16")
-def _vit_b16(size, device):
-    side, *rest = _pick(size, (32, 8, 3, 4, 64), (224, 16, 12, 12, 768))
-    model = attention.Vit(side, *rest, classes=_classes(size))
-    return _adamw_job("vit_b16", device, model, _images(_pick(size, 4, 64), side, _classes(size)), _classify)
+def _vit_of(name: str, layers: int, heads: int, width: int, batch: int):
+    @_register(name)
+    def build(size, device):
+        side, *rest = _pick(size, (32, 8, 3, 4, 64), (224, 16, layers, heads, width))
+        model = attention.Vit(side, *rest, classes=_classes(size))
+        return _adamw_job(name, device, model, _images(_pick(size, 4, batch), side, _classes(size)), _classify)
+
+
+_vit_of("vit_b16", 12, 12, 768, batch=64)
+_vit_of("vit_l16", 24, 16, 1024, batch=32)
 
 
 @_register("llama_1b")
