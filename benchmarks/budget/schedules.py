@@ -26,6 +26,7 @@ MODELS = ("resnet50", "googlenet", "unet", "mobilenet_v2", "vgg16", "gpt2", "gpt
           "vit_b16", "vit_l16", "llama_1b")
 SHARES = (75, 66, 50, 40, 33)
 ITERATIONS = 24
+HOST_MEMORY = "16GiB"  # that may be pinned; the simulator takes it from the machine that runs this
 TIMES = (COMPUTED, ("wait_ms",), ("copy_ms",), ("least_ms",))
 NONE = re.compile(r"no schedule keeps this iteration within (\S+) MiB, and none can within less than (\S+) MiB; the least "
                   r"budget for which one was found is (\S+) MiB")
@@ -33,7 +34,8 @@ HEAD = f"""# Schedules of full-size models
 
 {PAGE.origin()}
 
-{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak. In a cell:
+{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak, on a host with
+{HOST_MEMORY} of memory that may be pinned for what is offloaded. In a cell:
 what the schedule recomputes and encodes and, if it copies to pinned memory and back, what ops wait for that, of what the
 copies take, in percent of the time of the iteration's ops, by the modelled times that it was made with; in brackets the
 least that any schedule within these bytes could recompute and wait, a lower bound (docs/schedule.md). *None*: no
@@ -58,7 +60,8 @@ def run(model: str, share: int) -> str:
     """All that the job wrote."""
     commands = json.dumps([["run", ITERATIONS], ["report"]])
     with tempfile.TemporaryDirectory() as folder:
-        settings = {"STOWAGE_BUDGET": f"{share}%", "STOWAGE_VERBOSE": "1", "OMP_NUM_THREADS": "1"}
+        settings = {"STOWAGE_BUDGET": f"{share}%", "STOWAGE_HOST_MEMORY": HOST_MEMORY, "STOWAGE_VERBOSE": "1",
+                    "OMP_NUM_THREADS": "1"}
         environment = harness.environment("entry_point", "simulated", pathlib.Path(folder) / "report.json", settings)
         words = ["tools/gpu/worker.py", "--model", model, "--size", "full", "--do", commands]
         return subprocess.run(harness.command("entry_point", words), env=environment, cwd=ROOT, text=True,
