@@ -34,8 +34,8 @@ HEAD = f"""# Schedules of full-size models
 
 {PAGE.origin()}
 
-{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak, on a host with
-{HOST_MEMORY} of memory that may be pinned for what is offloaded. In a cell:
+{ITERATIONS} iterations each on the simulated device (`simulator/README.md`), at shares of the model's own peak, on a host
+with {HOST_MEMORY} of memory that may be pinned for what is offloaded. In a cell:
 what the schedule recomputes and encodes and, if it copies to pinned memory and back, what ops wait for that, of what the
 copies take, in percent of the time of the iteration's ops, by the modelled times that it was made with; in brackets the
 least that any schedule within these bytes could recompute and wait, a lower bound (docs/schedule.md). *None*: no
