@@ -17,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
+from benchmarks.budget.schedules import HOST_MEMORY  # noqa: E402
 from benchmarks.pages import ROOT, Page  # noqa: E402
 from tests.zoo import harness  # noqa: E402
 from tools.gpu.largest_batch import GOAL, Search  # noqa: E402
@@ -32,7 +33,6 @@ JOBS = {
 }
 SIDES = {"native": {}, "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "Stowage": {}}
 ITERATIONS = {"native": 3, "expandable": 3, "Stowage": 20}
-HOST_MEMORY = "16GiB"  # that may be pinned; the simulator takes it from the machine that runs this
 TRIES = 7
 TOO_MANY_ELEMENTS = "canUse32BitIndexMath"  # of a kernel of PyTorch's: such a batch trains nowhere
 CURVE = (1.5, 2, 3)  # times the batch of expandable segments

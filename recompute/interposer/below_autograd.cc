@@ -57,7 +57,7 @@ bool is_dual(const c10::IValue& argument) {
 
 bool requires_grad(const c10::IValue& argument) {
   const at::Tensor* const tensor = tensor_in(argument);
-  return tensor != nullptr && tensor->defined() && tensor->requires_grad();
+  return tensor != nullptr && tensor->requires_grad();
 }
 
 bool sees_kernels = false;  // set before any op is seen

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torchgen
 from torch.nn import functional as F
+from torchgen.api.autograd import match_differentiability_info
 from torchgen.gen import parse_native_yaml
 from torchgen.model import SchemaKind
 from torchgen.packaged.autograd.load_derivatives import load_derivatives
@@ -18,7 +19,6 @@ LIST = pathlib.Path(__file__).resolve().parents[2] / "recompute/ops/copied_self.
 
 
 def test_the_list_is_that_of_pytorchs_derivatives():
-    from torchgen.api.autograd import match_differentiability_info
     packaged = pathlib.Path(torchgen.__file__).parent / "packaged"
     functions, tags = (str(packaged / "ATen/native" / name) for name in ("native_functions.yaml", "tags.yaml"))
     derivatives, _ = load_derivatives(str(packaged / "autograd/derivatives.yaml"), functions, tags)
