@@ -75,8 +75,8 @@ class Runtime {
   static void use_store(int device_type, std::unique_ptr<Store> store);
 
   /// The job may hold at most `limit` bytes of such a device from now on. Where there is a store, ops that
-  /// read or write lists of tensors then run in parts of an eighth of that. A convolution's backward pass
-  /// that would need more than half of it runs in two calls. 0: there is no limit.
+  /// read or write lists of tensors then run in parts: of an eighth of that for three lists. A convolution's
+  /// backward pass that would need more than half of it runs in two calls. 0: there is no limit.
   static void note_limit(Bytes limit, int device_type);
 
   /// A sentence for an out-of-memory error: what is held and why it stays, in parts that add up to the whole,

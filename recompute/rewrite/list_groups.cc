@@ -8,6 +8,8 @@
 namespace stowage::recompute {
 namespace {
 
+constexpr std::uint64_t kUsualLists = 3;  // of an op in an optimizer's step, at most
+
 c10::IValue part_of(const c10::List<c10::IValue>& list, std::size_t begin, std::size_t end) {
   c10::impl::GenericList part(list.elementType());
   for (std::size_t i = begin; i < end; ++i) part.push_back(list.get(i));
@@ -34,10 +36,11 @@ ListGroups::ListGroups(const OpTraits& traits, c10::ArrayRef<c10::IValue> argume
     lists_.push_back(std::move(tensors));
   }
   if (lists_.empty() || lists_[0].size() < 2 || !all_get_one_sort_of_kernel()) return;
+  const std::uint64_t most_of_list = most / std::max(kUsualLists, lists_in_memory());
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < lists_[0].size(); ++i) {
-    const std::uint64_t more = bytes_at(i);
-    if (bytes > 0 && bytes + more > most) {
+    const std::uint64_t more = lists_[0][i].nbytes();
+    if (bytes > 0 && bytes + more > most_of_list) {
       ends_.push_back(i);
       bytes = 0;
     }
@@ -65,11 +68,13 @@ bool ListGroups::all_get_one_sort_of_kernel() const {
   return true;
 }
 
-// What it reads, and what it makes of it: at most as much as the first list has.
-std::uint64_t ListGroups::bytes_at(std::size_t index) const {
-  std::uint64_t bytes = traits_.returns > 0 ? lists_[0][index].nbytes() : 0;
-  for (const std::vector<at::Tensor>& list : lists_) bytes += list[index].nbytes();
-  return bytes;
+// Those that it reads and the one that it makes; not those of scalars.
+std::uint64_t ListGroups::lists_in_memory() const {
+  std::uint64_t all = 0, first = 0;
+  for (const at::Tensor& tensor : lists_[0]) first += tensor.nbytes();
+  for (const std::vector<at::Tensor>& list : lists_)
+    for (const at::Tensor& tensor : list) all += tensor.nbytes();
+  return (all + first - 1) / std::max<std::uint64_t>(first, 1) + (traits_.returns > 0 ? 1 : 0);
 }
 
 // It has one entry for each tensor: a list, or a tensor of scalars.

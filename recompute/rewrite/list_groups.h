@@ -8,6 +8,10 @@
 // these are is derived from their schemas (tensorwise() in op_traits.h); a test runs every one of them both
 // ways.
 //
+// An optimizer's step is a row of such ops, and keeps a list of temporary tensors from one to the next. They
+// can be made again a part at a time, if all ops are cut at the same tensors: so it is the size of these that
+// decides, not how many lists a call reads.
+//
 // Thread safety: for the calling thread.
 #pragma once
 
@@ -35,7 +39,7 @@ class ListGroups {
 
  private:
   [[nodiscard]] bool all_get_one_sort_of_kernel() const;
-  [[nodiscard]] std::uint64_t bytes_at(std::size_t index) const;
+  [[nodiscard]] std::uint64_t lists_in_memory() const;
   [[nodiscard]] bool goes_along(std::size_t argument) const;
 
   const OpTraits& traits_;
