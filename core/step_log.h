@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/runtime/copy_lanes.h"
 #include "core/trace.h"
 
 namespace stowage {
@@ -45,8 +46,8 @@ struct StepLog {
   std::vector<Bytes> replay_extra;  ///< by op: bytes that running it again takes besides its workspace
   /// By buffer: what a copy to its store takes, or one back; 0: it is never offloaded. Empty: none is.
   std::vector<std::uint64_t> copy_ns;
-  Bytes store_bytes = kMaxTotal;        ///< of copies that a schedule may have in the store at a time
-  bool copies_overlap = false;          ///< copies run beside ops, one after the other
+  Bytes store_bytes = kMaxTotal;  ///< of copies that a schedule may have in the store at a time
+  CopyLanes copy_lanes = CopyLanes::kNone;
   std::vector<BufferId> made;           ///< the buffers that ops made, in order: a schedule's numbering
   std::vector<std::uint64_t> replayed;  ///< shape hashes of the ops that ran again meanwhile
 

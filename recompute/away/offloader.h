@@ -76,7 +76,7 @@ class Offloader {
   /// The bytes of a kept leaf, from the store if they are there. Throws as fetch() does.
   c10::Storage kept_bytes(Value& leaf, c10::DeviceType type);
   /// Copies run beside ops, on all devices that have a store.
-  [[nodiscard]] bool copies_overlap() const { return stores_.overlap(); }
+  [[nodiscard]] CopyLanes copy_lanes() const { return stores_.lanes(); }
   /// Bytes of copies for which there is room at a time.
   [[nodiscard]] std::uint64_t capacity() const { return stores_.capacity(); }
   /// What the copies there, where that is to be made, and back take. Requires: there is a store for its

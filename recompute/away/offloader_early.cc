@@ -29,7 +29,7 @@ bool Offloader::begin_store(StorageRecord& record) {
   }
   counter_.copied_away(record.bytes, now_ns() - begin, to.copy_ns(record.bytes));
   record.stored = std::move(*copy);
-  if (to.overlaps()) record.lent = lend_memory(*record.address);
+  if (run_beside_ops(to.lanes())) record.lent = lend_memory(*record.address);
   record.being_stored = true;
   being_stored_.push_back(&record);
   return true;

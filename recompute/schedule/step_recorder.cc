@@ -243,7 +243,7 @@ Result<StepLog> StepRecorder::finish() {
     if (tracked_[row.tracked].maker != kNoMaker) log.made.emplace_back(number);
   }
   add_ops(log, numbers);
-  log.copies_overlap = offloader_.copies_overlap();
+  log.copy_lanes = offloader_.copy_lanes();
   log.store_bytes = Bytes(offloader_.capacity());
   log.trace.names = names_;
   log.trace.end = Tick(tick_ + kTick);

@@ -27,7 +27,7 @@ class SpillStore final : public Store {
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override;
   [[nodiscard]] std::uint64_t held() const override { return *held_; }
   Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override;
-  [[nodiscard]] bool overlaps() const override { return true; }
+  [[nodiscard]] CopyLanes lanes() const override { return CopyLanes::kShared; }  // one thread, one disk
   void before_fork() override { thread_->finish_all(); }
   void after_fork(bool in_child) override;
   /// Its folder lies in memory.

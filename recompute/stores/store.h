@@ -16,6 +16,7 @@
 #include <string>
 
 #include "core/result.h"
+#include "core/runtime/copy_lanes.h"
 #include "core/units.h"
 
 namespace stowage::recompute {
@@ -51,8 +52,8 @@ class Store {
     if (Status whole = (*copy)->finish(); !whole) return whole.error();
     return copy;
   }
-  /// What is begun runs beside the job's ops.
-  [[nodiscard]] virtual bool overlaps() const { return false; }
+  /// Whether what is begun runs beside the job's ops.
+  [[nodiscard]] virtual CopyLanes lanes() const { return CopyLanes::kNone; }
   /// What one copy takes, there or back, estimated; the same in each iteration.
   [[nodiscard]] virtual std::uint64_t copy_ns(std::uint64_t bytes) const = 0;
   /// Bytes of copies for which it has room at a time, a little less than the most. Unlimited: kMaxTotal.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,14 +24,12 @@ class Stores {
   [[nodiscard]] Store* of(int device_type) const {
     return device_type < kTypes ? stores_[static_cast<std::size_t>(device_type)].get() : nullptr;
   }
-  /// Each there is copies beside the job's ops, and there is one.
-  [[nodiscard]] bool overlap() const {
-    int all = 0, overlapping = 0;
-    for (const auto& store : stores_) {
-      all += store != nullptr ? 1 : 0;
-      overlapping += store != nullptr && store->overlaps() ? 1 : 0;
-    }
-    return all > 0 && all == overlapping;
+  /// The fewest of any.
+  [[nodiscard]] CopyLanes lanes() const {
+    std::optional<CopyLanes> fewest;
+    for (const auto& store : stores_)
+      if (store != nullptr) fewest = std::min(fewest.value_or(store->lanes()), store->lanes());
+    return fewest.value_or(CopyLanes::kNone);
   }
   /// The least of any.
   [[nodiscard]] std::uint64_t capacity() const {

@@ -28,7 +28,7 @@ StepLog random_log_with_stores(std::uint64_t seed, std::uint32_t ops) {
   SplitMix lots(seed + 7);
   for (std::size_t b = 0; b < log.stays.size(); ++b)
     log.copy_ns.push_back(lots.next() % 3 == 0 ? 0 : 1000 * (1 + lots.next() % 40));
-  log.copies_overlap = seed % 2 == 0;
+  log.copy_lanes = CopyLanes(seed % 3);
   return log;
 }
 
@@ -52,7 +52,9 @@ TEST(Copies, ModelAgreesWithTheValidatorUnderRandomActions) {
     replays += outcome.replays;
     copies += outcome.copies;
     hidden += outcome.copy_ns > outcome.wait_ns ? 1 : 0;
-    if (!log.copies_overlap) EXPECT_EQ(outcome.wait_ns, outcome.copy_ns);
+    if (!run_beside_ops(log.copy_lanes)) {
+      EXPECT_EQ(outcome.wait_ns, outcome.copy_ns);
+    }
     begun_away += left_away(*graph, steps).size();
   }
   EXPECT_GT(replays, 1000u);
@@ -175,9 +177,9 @@ TEST(Copies, BesideOpsTheyAreHidden) {
   for (const Buffer& buffer : log.trace.buffers) log.copy_ns.push_back(10'000 + buffer.rounded.value() / 24);
   for (const double share : {0.75, 0.5, 0.33}) {
     const Bytes budget = share_of_peak(log, share);
-    log.copies_overlap = false;
+    log.copy_lanes = CopyLanes::kNone;
     const Result<Schedule> one_by_one = make_schedule(log, budget, options_for_tests());
-    log.copies_overlap = true;
+    log.copy_lanes = CopyLanes::kShared;
     const Result<Schedule> beside = make_schedule(log, budget, options_for_tests());
     ASSERT_TRUE(one_by_one.ok() && beside.ok()) << share;
     EXPECT_LT(beside->added_ns() * 10, one_by_one->added_ns()) << share;
@@ -189,10 +191,32 @@ TEST(Copies, BesideOpsTheyAreHidden) {
   }
 }
 
+// Each op changes a buffer that comes back for it, while an earlier one leaves.
+TEST(Copies, ThoseThereRunBesideThoseBack) {
+  constexpr std::uint32_t kBuffers = 16;
+  LogBuilder builder;
+  for (std::uint32_t i = 0; i < kBuffers; ++i) builder.store(builder.before(64), 50);
+  for (std::uint32_t i = 0; i < kBuffers; ++i)
+    builder.op({{i, ValueRole::kChanged}}, {}, {.cost_us = 60, .recipe = false});
+  StepLog log = builder.build();
+  const Bytes budget = share_of_peak(log, 0.3);
+  log.copy_lanes = CopyLanes::kShared;
+  const Result<Schedule> shared = make_schedule(log, budget, options_for_tests());
+  log.copy_lanes = CopyLanes::kEachWay;
+  const Result<Schedule> each_way = make_schedule(log, budget, options_for_tests());
+  ASSERT_TRUE(shared.ok() && each_way.ok());
+  EXPECT_LT(each_way->added_ns() * 3, shared->added_ns() * 2);
+  EXPECT_LE(each_way->bound_ns, each_way->added_ns());
+  EXPECT_LE(shared->bound_ns, shared->added_ns());
+  const Result<Schedule> taken = accept_schedule(log, each_way->actions, budget);
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
+  EXPECT_EQ(taken->wait_ns, each_way->wait_ns);
+}
+
 // A third of the parameters and states are read in ops that take less time than their copies.
 TEST(Copies, BesideOpsTheyNeedTimeOfTheirOwn) {
   StepLog log = optimized(24, 64, 4, 60);
-  log.copies_overlap = true;
+  log.copy_lanes = CopyLanes::kShared;
   const Result<Schedule> made = make_schedule(log, share_of_peak(log, 0.33), options_for_tests());
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_LT(made->wait_ns, made->copy_ns);
@@ -205,7 +229,7 @@ TEST(Copies, ASlowLinkIsUsedForWhatItCanDo) {
   for (const Buffer& buffer : log.trace.buffers) log.copy_ns.push_back(10'000 + 20 * buffer.rounded.value());
   const Bytes budget = share_of_peak(log, 0.33);
   const Result<Schedule> one_by_one = make_schedule(log, budget, options_for_tests());
-  log.copies_overlap = true;
+  log.copy_lanes = CopyLanes::kShared;
   const Result<Schedule> beside = make_schedule(log, budget, options_for_tests());
   ASSERT_TRUE(one_by_one.ok() && beside.ok());
   EXPECT_EQ(one_by_one->copies, 0u) << "each costs more than it saves";
@@ -223,9 +247,9 @@ TEST(Copies, BesideOpsTheyCostLessInRandomIterations) {
     ScheduleOptions options = options_for_tests();
     options.placed = false;
     options.work_limit = 5'000'000;
-    log.copies_overlap = false;
+    log.copy_lanes = CopyLanes::kNone;
     const Result<Schedule> before = make_schedule(log, budget, options);
-    log.copies_overlap = true;
+    log.copy_lanes = CopyLanes::kShared;
     const Result<Schedule> after = make_schedule(log, budget, options);
     ASSERT_LE(before.ok(), after.ok()) << seed;
     if (!before) continue;

@@ -52,7 +52,7 @@ class LateStore final : public Store {
   Result<std::unique_ptr<StoredCopy>> begin_put(const void* from, std::uint64_t bytes) override {
     return std::unique_ptr<StoredCopy>(std::make_unique<Late>(*this, from, bytes));
   }
-  [[nodiscard]] bool overlaps() const override { return true; }
+  [[nodiscard]] CopyLanes lanes() const override { return CopyLanes::kShared; }
   [[nodiscard]] std::uint64_t copy_ns(std::uint64_t bytes) const override { return bytes; }
   [[nodiscard]] std::uint64_t held() const override { return 0; }
   void after_fork(bool /*in_child*/) override {}

@@ -70,7 +70,7 @@ void Holdings::copy_there(std::uint32_t b, const std::string& name) {
   if (log_.copy_ns.empty() || log_.copy_ns[b] == 0) throw Broken{name + ": its buffer has no store"};
   if (!state.alive || state.evicted || state.offloaded) throw Broken{name + ": its buffer is not there"};
   if (state.locks > 0) throw Broken{name + ": its buffer is in use"};
-  if (!state.stored) begin_copy(b);
+  if (!state.stored) begin_copy(b, there_end_ns_);
   state.stored = true;
   enter_store(b);
 }
@@ -111,7 +111,7 @@ void Holdings::offload(std::uint32_t b, const std::string& name) {
 void Holdings::prefetch(std::uint32_t b, const std::string& name) {
   State& state = buffers_[b];
   if (!state.alive || !state.offloaded || state.arriving) return;
-  begin_copy(b);
+  begin_copy(b, back_end_ns_);
   state.arriving = true;
   held_ += size(b);
   at_most(held_, name);
@@ -120,7 +120,7 @@ void Holdings::prefetch(std::uint32_t b, const std::string& name) {
 void Holdings::fetch(std::uint32_t b, std::uint64_t aside, const std::string& name) {
   State& state = buffers_[b];
   if (!state.arriving) {
-    begin_copy(b);
+    begin_copy(b, back_end_ns_);
     held_ += size(b);
   }
   wait_until(state.ready_ns);
@@ -128,12 +128,14 @@ void Holdings::fetch(std::uint32_t b, std::uint64_t aside, const std::string& na
   at_most(held_ + aside, name);
 }
 
-void Holdings::begin_copy(std::uint32_t b) {
+void Holdings::begin_copy(std::uint32_t b, std::uint64_t& lane_end_ns) {
   ++verdict_.copies;
   verdict_.copy_ns += log_.copy_ns[b];
-  copies_end_ns_ = std::max(copies_end_ns_, now_ns_) + log_.copy_ns[b];
-  buffers_[b].ready_ns = copies_end_ns_;
-  if (!log_.copies_overlap) wait_until(copies_end_ns_);
+  const std::uint64_t free =
+      log_.copy_lanes == CopyLanes::kEachWay ? lane_end_ns : std::max(there_end_ns_, back_end_ns_);
+  const std::uint64_t end = std::max(free, now_ns_) + log_.copy_ns[b];
+  buffers_[b].ready_ns = lane_end_ns = end;
+  if (!run_beside_ops(log_.copy_lanes)) wait_until(end);
 }
 
 void Holdings::wait_until(std::uint64_t time_ns) {

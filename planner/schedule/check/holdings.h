@@ -84,14 +84,16 @@ class Holdings {
   bool can_be_made(Content c);
   void find_leaves(Content c, std::vector<bool>& seen, std::vector<Content>& leaves);
   [[nodiscard]] bool is_held(std::uint32_t b) const;
-  void begin_copy(std::uint32_t b);
+  /// `lane_end_ns`: of copies in the same direction.
+  void begin_copy(std::uint32_t b, std::uint64_t& lane_end_ns);
   void wait_until(std::uint64_t time_ns);
 
   const std::uint64_t budget_;
   std::uint64_t now_ns_ = 0;
   std::vector<std::int64_t> store_changes_;  ///< in bytes, in order
   std::uint64_t lasting_stored_ = 0;         ///< bytes, all the time
-  std::uint64_t copies_end_ns_ = 0;          ///< of all that are queued
+  std::uint64_t there_end_ns_ = 0;           ///< of all copies there that are queued
+  std::uint64_t back_end_ns_ = 0;            ///< and of those back
   std::vector<int> anchors_;                 ///< by content: evicted buffers that start from it
   std::vector<Answer> verdicts_;
 };

@@ -50,7 +50,7 @@ void Model::note_copy(std::uint32_t buffer, bool back) {
   if (copied_ != nullptr) copied_->push_back({op_, buffer, back});
   ++copies_;
   copy_ns_ += graph_.buffers[buffer].copy_ns;
-  due_[buffer] = queue_.begin(graph_.buffers[buffer].copy_ns);
+  due_[buffer] = queue_.begin(graph_.buffers[buffer].copy_ns, back);
 }
 
 void Model::fetch(std::uint32_t buffer) {

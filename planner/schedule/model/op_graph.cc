@@ -13,7 +13,7 @@ class Builder {
   explicit Builder(const StepLog& log) : log_(log) {}
 
   Result<OpGraph> build() {
-    graph_.copies_overlap = log_.copies_overlap;
+    graph_.copy_lanes = log_.copy_lanes;
     graph_.store_bytes = log_.store_bytes.value();
     add_buffers();
     for (std::uint32_t op = 0; op < log_.trace.ops.size(); ++op) {

@@ -55,8 +55,8 @@ struct OpGraph {
     std::uint32_t index = 0;  ///< op, or buffer; births are of buffers that no op made
   };
 
-  bool copies_overlap = false;    ///< StepLog's
-  std::uint64_t store_bytes = 0;  ///< StepLog's
+  CopyLanes copy_lanes = CopyLanes::kNone;  ///< StepLog's
+  std::uint64_t store_bytes = 0;            ///< StepLog's
   std::vector<OpNode> ops;
   std::vector<Use> uses;
   std::vector<ValueNode> values;

@@ -17,7 +17,7 @@ class Walk {
   Walk(const OpGraph& graph, std::uint64_t smallest)
       : graph_(graph), smallest_(smallest), model_(graph), open_(graph.buffers.size()) {
     table_.needed.resize(graph.ops.size());
-    table_.copies_overlap = graph.copies_overlap;
+    table_.copy_lanes = graph.copy_lanes;
     for (const OpGraph::OpNode& op : graph.ops) table_.ops_ns += op.own_ns;
   }
 
@@ -128,7 +128,10 @@ class Walk {
       const auto one = static_cast<double>(node.copy_ns);
       const bool is_stored = node.lasts() && !node.written;
       const double there = is_stored ? 0 : one / static_cast<double>(gaps.size());
-      for (const Copied& copied : gaps) table_.gaps[copied.gap].copy_ns = (copied.leaves ? 0 : one) + there;
+      for (const Copied& copied : gaps) {
+        table_.gaps[copied.gap].there_ns = there;
+        table_.gaps[copied.gap].back_ns = copied.leaves ? 0 : one;
+      }
     }
   }
 

@@ -26,15 +26,16 @@ struct Gap {
   std::uint32_t end = 0;
   std::uint64_t bytes = 0;
   double replay_ns = kNoWay;   ///< if it is evicted
-  double copy_ns = kNoWay;     ///< if it is offloaded
+  double there_ns = kNoWay;    ///< if it is offloaded: the copy to the store
+  double back_ns = kNoWay;     ///< and the one back
   std::uint32_t next_end = 0;  ///< and those of the next iteration before this one
 };
 
 struct GapTable {
   std::vector<Gap> gaps;              ///< each is worth evicting in only at a cost
   std::vector<std::uint64_t> needed;  ///< by op: bytes held at least, with all evicted that costs nothing
-  bool copies_overlap = false;
-  std::uint64_t ops_ns = 0;  ///< of all ops: in so much time copies can be hidden
+  CopyLanes copy_lanes = CopyLanes::kNone;
+  std::uint64_t ops_ns = 0;  ///< of all ops: in so much time the copies of a lane can be hidden
 };
 
 /// Of buffers of at least `smallest` bytes.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace stowage::planner::schedule {
 namespace {
@@ -13,12 +14,19 @@ constexpr double kRounding = 1 - 1e-9;  // of sums in floating point
 // Where copies take a thousand times as long as what they replace, a thousandth of them is as good.
 constexpr std::array<double, 8> kWeightsOfReplays{1, 0.9999, 0.999, 0.99, 0.9, 0.75, 0.5, 0};
 
+/// What the times of recomputations and copies count.
+struct Counts {
+  double replays = 1;
+  double there = 1;
+  double back = 1;
+};
+
 /// Those ops alone that need more than the budget, and the gaps around any of them.
 class Covering {
  public:
-  /// `replays`, `copies`: what their times count.
-  Covering(const GapTable& table, std::uint64_t budget, double replays, double copies) {
-    std::vector<std::uint32_t> row(table.needed.size() + 1);
+  Covering(const GapTable& table, std::uint64_t budget, const Counts& counts) {
+    std::vector<std::uint32_t>& row = row_;
+    row.resize(table.needed.size() + 1);
     for (std::size_t op = 0; op < table.needed.size(); ++op) {
       row[op] = static_cast<std::uint32_t>(excess_.size());
       if (table.needed[op] > budget) excess_.push_back(static_cast<double>(table.needed[op] - budget));
@@ -27,11 +35,20 @@ class Covering {
     for (const Gap& gap : table.gaps) {
       if (row[gap.first] < row[gap.end] || row[gap.next_end] > 0)
         columns_.push_back({row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes),
-                            std::min(weighted(gap.replay_ns, replays), weighted(gap.copy_ns, copies))});
+                            cost_of(gap, counts)});
     }
   }
 
   [[nodiscard]] std::size_t rows() const { return excess_.size(); }
+
+  /// By op.
+  [[nodiscard]] std::vector<double> by_op(const std::vector<double>& by_row) const {
+    std::vector<double> all(row_.size() - 1, 0);
+    for (std::size_t op = 0; op + 1 < row_.size(); ++op) {
+      if (row_[op] < row_[op + 1]) all[op] = by_row[row_[op]];
+    }
+    return all;
+  }
 
   /// The value of the dual for these prices of a byte, and by how much each row is short of what is out.
   double value_at(const std::vector<double>& prices, std::vector<double>& shortage) const {
@@ -75,8 +92,10 @@ class Covering {
     double cost_ns;
   };
 
-  static double weighted(double cost_ns, double weight) {
-    return cost_ns == kNoWay ? kNoWay : weight * cost_ns;
+  static double cost_of(const Gap& gap, const Counts& counts) {
+    const double replay = gap.replay_ns == kNoWay ? kNoWay : counts.replays * gap.replay_ns;
+    if (gap.back_ns == kNoWay) return replay;
+    return std::min(replay, counts.there * gap.there_ns + counts.back * gap.back_ns);
   }
 
   [[nodiscard]] double price_alone(std::uint32_t row) const {
@@ -94,12 +113,18 @@ class Covering {
     return price;
   }
 
-  std::vector<double> excess_;  ///< by row: bytes, above 0
+  std::vector<std::uint32_t> row_;  ///< by op: its own or the next one
+  std::vector<double> excess_;      ///< by row: bytes, above 0
   std::vector<Column> columns_;
 };
 
+struct Dual {
+  double value = 0;
+  std::vector<double> prices;  ///< by row
+};
+
 // Polyak's steps towards what was reached.
-double dual_of(const Covering& covering, double target) {
+Dual dual_of(const Covering& covering, double target) {
   std::vector<double> prices = covering.first_prices(), best_prices = prices, shortage(covering.rows());
   double best = 0, step = 1;
   int since_best = 0;
@@ -124,7 +149,7 @@ double dual_of(const Covering& covering, double target) {
     for (std::size_t row = 0; row < prices.size(); ++row)
       prices[row] = std::max(0.0, prices[row] + by * shortage[row]);
   }
-  return best * kRounding;
+  return {best * kRounding, std::move(best_prices)};
 }
 
 }  // namespace
@@ -146,17 +171,30 @@ std::uint64_t least_peak(const GapTable& table) {
   return least;
 }
 
-std::uint64_t least_added_ns(const GapTable& table, std::uint64_t budget, std::uint64_t reached) {
-  const auto target = static_cast<double>(reached);
-  const auto dual = [&](double replays, double copies, double more) {
-    const Covering covering(table, budget, replays, copies);
-    return covering.rows() == 0 || reached == 0 ? 0 : dual_of(covering, target + more) - more;
+OverheadBound overhead_bound(const GapTable& table, std::uint64_t budget, std::uint64_t reached) {
+  OverheadBound best;
+  const auto try_counts = [&](const Counts& counts, double hidden_ns) {
+    const Covering covering(table, budget, counts);
+    if (covering.rows() == 0 || reached == 0) return;
+    const Dual dual = dual_of(covering, static_cast<double>(reached) + hidden_ns);
+    const double value = dual.value - hidden_ns;
+    if (value <= static_cast<double>(best.added_ns)) return;
+    best = {static_cast<std::uint64_t>(value), covering.by_op(dual.prices)};
   };
-  if (!table.copies_overlap) return static_cast<std::uint64_t>(dual(1, 1, 0));
-  double best = 0;
-  for (const double weight : kWeightsOfReplays)
-    best = std::max(best, dual(weight, 1 - weight, (1 - weight) * static_cast<double>(table.ops_ns)));
-  return static_cast<std::uint64_t>(best);
+  if (!run_beside_ops(table.copy_lanes)) {
+    try_counts({}, 0);
+    return best;
+  }
+  for (const double replays : kWeightsOfReplays) {
+    const double copies = 1 - replays, hidden = copies * static_cast<double>(table.ops_ns);
+    if (table.copy_lanes == CopyLanes::kShared) {
+      try_counts({replays, copies, copies}, hidden);
+    } else {
+      try_counts({replays, 0, copies}, hidden);
+      try_counts({replays, copies / 2, copies / 2}, hidden);
+    }
+  }
+  return best;
 }
 
 }  // namespace stowage::planner::schedule
