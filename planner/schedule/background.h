@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,20 +17,26 @@
 
 namespace stowage::planner::schedule {
 
+/// How long to search.
+enum class Effort : std::uint8_t {
+  kFirst,  ///< a good one soon
+  kMore,   ///< ten times as long, for one that costs less
+};
+
 class BackgroundScheduler {
  public:
   /// Makes a schedule of a log within so many bytes.
-  using Maker = std::function<Result<Schedule>(const StepLog&, Bytes, const std::stop_token&)>;
+  using Maker = std::function<Result<Schedule>(const StepLog&, Bytes, Effort, const std::stop_token&)>;
 
   /// make_schedule(); an arena fits into the budget too where such a schedule is found, else only the bytes
   /// held at a time do.
-  static Result<Schedule> make(const StepLog& log, Bytes budget, const std::stop_token& stop);
+  static Result<Schedule> make(const StepLog& log, Bytes budget, Effort effort, const std::stop_token& stop);
 
   BackgroundScheduler() : BackgroundScheduler(make) {}
   explicit BackgroundScheduler(Maker maker) : maker_(std::move(maker)) {}
 
   /// Cancels what was under way. Error: no thread could be started.
-  Status submit(std::shared_ptr<const StepLog> log, Bytes budget);
+  Status submit(std::shared_ptr<const StepLog> log, Bytes budget, Effort effort = Effort::kFirst);
   [[nodiscard]] bool busy() const { return work_.busy(); }
   /// The result if it is ready; waits at most `wait` for it. Each result is returned once.
   std::optional<Result<Schedule>> poll(std::chrono::nanoseconds wait);

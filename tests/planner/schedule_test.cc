@@ -247,16 +247,23 @@ TEST(Scheduler, AChainCanRunInItsSquareRoot) {
 
 // Without the sweeps that begin with most of what was found it recomputes for 240 and 800 us.
 TEST(Scheduler, ComesCloserToTheBoundByWhatItFound) {
+  constexpr std::uint64_t kSeeds = 8;
   const StepLog log = unet(6);
   ScheduleOptions options = options_for_tests();
   options.placed = false;
   options.work_limit = 1'000'000'000;
-  const auto overhead_us = [&](std::uint64_t percent) {
-    const Result<Schedule> made = make_schedule(log, Bytes(plain(log).peak.value() * percent / 100), options);
-    return made.ok() ? made->replay_ns / 1000 : ~std::uint64_t{0};
+  const auto mean_overhead_us = [&](std::uint64_t percent) {
+    std::uint64_t sum = 0;
+    for (options.seed = 1; options.seed <= kSeeds; ++options.seed) {
+      const Bytes budget(plain(log).peak.value() * percent / 100);
+      const Result<Schedule> made = make_schedule(log, budget, options);
+      sum += made.ok() ? made->replay_ns / 1000 : 1'000'000;
+    }
+    return sum / kSeeds;
   };
-  EXPECT_LE(overhead_us(60), 170u);
-  EXPECT_LE(overhead_us(47), 700u);
+  EXPECT_LE(mean_overhead_us(60), 165u);
+  EXPECT_LE(mean_overhead_us(47), 690u);
+  EXPECT_LE(mean_overhead_us(45), 850u);
 }
 
 TEST(Scheduler, TenThousandOps) {

@@ -16,7 +16,7 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
       in_store_(graph.buffers.size(), 0),
       arriving_(graph.buffers.size(), 0),
       due_(graph.buffers.size(), 0),
-      queue_(graph.copies_overlap),
+      queue_(graph.copy_lanes),
       store_room_(graph.store_bytes),
       locks_(graph.buffers.size(), 0),
       span_of_(graph.buffers.size(), 0),
@@ -25,8 +25,8 @@ Model::Model(const OpGraph& graph, std::vector<Span>* spans, const std::vector<s
       sound_(graph.values.size(), 1),
       write_(graph.values.size(), WriteState::kOpen),
       anchors_(graph.values.size(), 0),
-      below_(graph.values.size()),
-      below_age_(graph.values.size(), 0),
+      below_(graph.ops.size()),
+      below_age_(graph.ops.size(), 0),
       stamp_of_value_(graph.values.size(), 0),
       stamp_of_op_(graph.ops.size(), 0) {
   for (std::uint32_t value = 0; value < graph.values.size(); ++value)
@@ -123,45 +123,56 @@ bool Model::settle(std::uint32_t value) {
   return sound_[value] != 0;
 }
 
-// What making each value again starts from, kept until a recipe is dropped.
-const std::vector<std::uint32_t>& Model::leaves_below(std::uint32_t value) {
-  std::vector<std::uint32_t> waiting{value};
+// What running each op again starts from, kept until a recipe is dropped.
+const std::vector<std::uint32_t>& Model::leaves_below(std::uint32_t op) {
+  std::vector<std::uint32_t> waiting{op};
   while (!waiting.empty()) {
     const std::uint32_t at = waiting.back();
-    if (below_age_[at] == age_) {
-      waiting.pop_back();
-      continue;
-    }
     const std::size_t size = waiting.size();
-    std::vector<std::uint32_t> all;
-    if (recipe_[at] == 0) {
-      all.push_back(at);
-    } else {
-      for (const OpGraph::Use& use : graph_.inputs(graph_.values[at].maker)) {
-        if (OpGraph::feeds(use.role) && below_age_[use.value] != age_) waiting.push_back(use.value);
+    if (below_age_[at] != age_) {
+      for (const OpGraph::Use& use : graph_.inputs(at)) {
+        const std::uint32_t maker = maker_below(use);
+        if (maker != kNone && below_age_[maker] != age_) waiting.push_back(maker);
       }
       if (waiting.size() > size) continue;
-      for (const OpGraph::Use& use : graph_.inputs(graph_.values[at].maker)) {
-        if (!OpGraph::feeds(use.role)) continue;
-        all.insert(all.end(), below_[use.value].begin(), below_[use.value].end());
-      }
-      std::sort(all.begin(), all.end());
-      all.erase(std::unique(all.begin(), all.end()), all.end());
+      below_[at] = leaves_of_inputs(at);
+      below_age_[at] = age_;
+      work_ += below_[at].size() + 1;
     }
-    work_ += all.size() + 1;
-    below_[at] = std::move(all);
-    below_age_[at] = age_;
     waiting.pop_back();
   }
-  return below_[value];
+  return below_[op];
+}
+
+// The op that would run again, too; none: what is used is a leaf, or not needed.
+std::uint32_t Model::maker_below(const OpGraph::Use& use) const {
+  return OpGraph::feeds(use.role) && recipe_[use.value] != 0 ? graph_.values[use.value].maker : kNone;
+}
+
+// Requires: those of the ops below are known. The tensors of a list mostly come from one op.
+std::vector<std::uint32_t> Model::leaves_of_inputs(std::uint32_t op) const {
+  std::vector<std::uint32_t> all;
+  std::uint32_t last = kNone;
+  for (const OpGraph::Use& use : graph_.inputs(op)) {
+    if (!OpGraph::feeds(use.role)) continue;
+    const std::uint32_t maker = maker_below(use);
+    if (maker == kNone) {
+      all.push_back(use.value);
+    } else if (maker != std::exchange(last, maker)) {
+      all.insert(all.end(), below_[maker].begin(), below_[maker].end());
+    }
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
 bool Model::collect_leaves(std::uint32_t value, std::vector<std::uint32_t>& leaves) {
-  leaves = leaves_below(value);
+  leaves = leaves_below(graph_.values[value].maker);
   const auto gone = [this](std::uint32_t leaf) { return is_lost(leaf); };
   if (std::any_of(leaves.begin(), leaves.end(), gone)) {
     if (!settle(value) || recipe_[value] == 0) return false;
-    leaves = leaves_below(value);
+    leaves = leaves_below(graph_.values[value].maker);
   }
   work_ += leaves.size();
   return std::all_of(leaves.begin(), leaves.end(),

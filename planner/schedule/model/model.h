@@ -163,7 +163,9 @@ class Model {
   }
   [[nodiscard]] bool is_lost(std::uint32_t value) const { return state_of(value) == ValueState::kLost; }
   bool settle(std::uint32_t value);
-  const std::vector<std::uint32_t>& leaves_below(std::uint32_t value);
+  const std::vector<std::uint32_t>& leaves_below(std::uint32_t op);
+  [[nodiscard]] std::vector<std::uint32_t> leaves_of_inputs(std::uint32_t op) const;
+  [[nodiscard]] std::uint32_t maker_below(const OpGraph::Use& use) const;
   bool collect_leaves(std::uint32_t value, std::vector<std::uint32_t>& leaves);
   void release_leaves(std::uint32_t buffer);
   void refill(std::uint32_t buffer, std::size_t span);
@@ -185,8 +187,8 @@ class Model {
   std::vector<std::uint8_t> recipe_, sound_;        ///< by value
   std::vector<WriteState> write_;                   ///< by value
   std::vector<std::uint32_t> anchors_;              ///< by value
-  std::vector<std::vector<std::uint32_t>> below_;   ///< by value: see leaves_below
-  std::vector<std::uint64_t> below_age_;            ///< by value: the age that it is of
+  std::vector<std::vector<std::uint32_t>> below_;   ///< by op: see leaves_below
+  std::vector<std::uint64_t> below_age_;            ///< by op: the age that it is of
   std::uint64_t age_ = 1;                           ///< counts dropped recipes
   std::uint64_t work_ = 0;
   std::vector<std::uint64_t> stamp_of_value_, stamp_of_op_;

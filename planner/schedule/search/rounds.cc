@@ -9,6 +9,7 @@ namespace stowage::planner::schedule {
 namespace {
 
 constexpr int kKinds = static_cast<int>(kPlainWeights.size());
+constexpr int kTurns = 2;          // one of so many goes by time, the others by prices
 constexpr std::uint64_t kFar = 2;  // times the best that was found: other prices are tried no more
 
 // Copies beside ops may cost as much as they take, or nothing. Without any, what cannot be recomputed stays,
@@ -44,6 +45,12 @@ Weights Rounds::weights_of(int round) const {
   Weights weights = kPlainWeights[static_cast<std::size_t>(round % kKinds)];
   weights.copies = copies.part;
   weights.always = copies.always;
+  const int turn = round / kKinds;
+  weights.shared = (round + turn) % 2 == 0;
+  if (prices_ != nullptr && turn % kTurns != 0) {
+    weights.prices = prices_;
+    weights.gap_power = std::max(weights.gap_power, 0.5);  // of 0 they would say nothing
+  }
   if (round < kKinds) return weights;
   weights.noise = 0.25 * (1 + round / kKinds % 4);
   weights.seed = mix(seed_ + static_cast<std::uint64_t>(round));

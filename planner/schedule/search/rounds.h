@@ -1,13 +1,15 @@
 // What a search's sweeps compare buffers by, round after round.
 //
 // First come the plain weights, from careful to bold, then the same with noise. No one of them is best for
-// every job. Where copies run beside ops they count with several prices, and soon with those alone that found
-// something good. Thread safety: none. Deterministic.
+// every job. In turns a gap is worth its time or what the bound's prices make of it, and a list op's outputs
+// cost all of the op each, or a share. Where copies run beside ops they count with several prices, and soon
+// with those alone that found something good. Thread safety: none. Deterministic.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "planner/schedule/sweeps/scores.h"
 
@@ -37,6 +39,8 @@ class Rounds {
  public:
   Rounds(std::uint64_t seed, bool copies_overlap);
 
+  /// From now on most rounds go by them (Weights::prices).
+  void use_prices(const std::vector<double>* prices) { prices_ = prices; }
   /// Rounds are numbered from 0 on.
   [[nodiscard]] Weights weights_of(int round) const;
   /// This round's sweep found a schedule that adds so much.
@@ -48,6 +52,7 @@ class Rounds {
 
   std::uint64_t seed_;
   bool copies_overlap_;
+  const std::vector<double>* prices_ = nullptr;
   std::array<std::uint64_t, kPrices> least_ns_;  ///< that was found with each price
 };
 

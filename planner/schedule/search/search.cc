@@ -21,8 +21,8 @@ constexpr std::uint64_t kHiddenCopies = 50;  // 1/this of what they take counts:
 constexpr std::uint64_t kMovingWork = 5;     // iterations that moving its copies costs
 constexpr std::uint64_t kEventWork = 20;     // steps that playing one event costs, about
 constexpr std::uint64_t kLookWork = 10;      // and looking at one value
-constexpr int kFirstRounds = 96;             // of weights with noise, at most
-constexpr int kRounds = 192;                 // with those that begin with most of what was found
+constexpr int kFirstRounds = 144;            // of weights with noise, at most
+constexpr int kRounds = 384;                 // with those that begin with most of what was found
 constexpr std::array<std::uint64_t, 8> kSegments{2, 3, 4, 6, 8, 12, 16, 24};  // of the budget; for tight ones
 
 std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
@@ -52,10 +52,10 @@ std::optional<Found> played(const OpGraph& graph, std::uint64_t budget, Sweep sw
   if (swept.missing) return std::nullopt;
   Found found{std::move(swept.steps), {}};
   Course course;
-  found.outcome = play(graph, found.steps, nullptr, graph.copies_overlap ? &course : nullptr);
+  found.outcome = play(graph, found.steps, nullptr, run_beside_ops(graph.copy_lanes) ? &course : nullptr);
   work += kLookWork * found.outcome.work;
   if (found.outcome.peak > budget || found.outcome.refused > 0) return std::nullopt;
-  if (!graph.copies_overlap || found.outcome.copies == 0) return found;
+  if (!run_beside_ops(graph.copy_lanes) || found.outcome.copies == 0) return found;
   work += kMovingWork * size_of(graph);
   std::optional<Found> overlapped = overlap_copies(graph, budget, found, course);
   return overlapped ? std::move(*overlapped) : std::move(found);
@@ -145,11 +145,12 @@ void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits
 std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                             std::uint64_t& work) {
   std::optional<Found> best;
-  Rounds rounds(limits.seed, graph.copies_overlap);
-  std::uint64_t bound_ns = 0;
+  const bool copies_overlap = run_beside_ops(graph.copy_lanes);
+  Rounds rounds(limits.seed, copies_overlap);
+  OverheadBound bound;
   bool tried_others = false;
   bool begins_with_best = false;
-  const int more = graph.copies_overlap ? 2 : 1;  // there are more weights to try
+  const int more = copies_overlap ? 2 : 1;  // there are more weights to try
   for (int round = 0; round < more * kRounds; ++round) {
     if (round > 0 && (work >= limits.work_limit / 2 || limits.stop.stop_requested())) break;
     const bool is_late = round >= more * kFirstRounds || (tried_others && work >= limits.work_limit / 4);
@@ -160,11 +161,13 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
     std::optional<Found> found = try_weights(graph, budget, limits.smallest, weights, work, first);
     if (found) rounds.note(round, found->outcome.added_ns());
     take_cheaper(best, std::move(found));
-    if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound_ns))) break;
+    if (best && (best->outcome.replays + best->outcome.copies == 0 || is_near_bound(*best, bound.added_ns)))
+      break;
     if (round + 1 != static_cast<int>(kPlainWeights.size())) continue;
     if (best && limits.gaps != nullptr)
-      bound_ns = least_added_ns(*limits.gaps, budget, best->outcome.added_ns());
-    if (!best || !is_good(*best, bound_ns)) take_cheaper(best, try_others(graph, budget, limits, work));
+      bound = overhead_bound(*limits.gaps, budget, best->outcome.added_ns());
+    if (!bound.prices.empty()) rounds.use_prices(&bound.prices);
+    if (!best || !is_good(*best, bound.added_ns)) take_cheaper(best, try_others(graph, budget, limits, work));
     tried_others = true;
   }
   // Whatever the work limit: a schedule of any cost is better than none.

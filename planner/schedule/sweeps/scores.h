@@ -24,6 +24,9 @@ struct Weights {
   bool always = true;  ///< so it counts always, or only while copies so far took less than the ops
   double noise = 0;    ///< a score is multiplied by up to 1 + noise
   std::uint64_t seed = 0;
+  /// By op (OverheadBound): a gap is worth these, and a little for its time. Null: its time.
+  const std::vector<double>* prices = nullptr;
+  bool shared = false;  ///< each output of an op costs a share of running it again
 };
 
 /// About what looking at one value costs, in steps of about 1 ns.
@@ -45,9 +48,17 @@ class Scores {
   [[nodiscard]] std::uint64_t work() const { return work_; }
 
  private:
-  [[nodiscard]] std::uint64_t copies_cost_of(std::uint32_t buffer) const;
-  [[nodiscard]] std::uint64_t time_of(std::uint64_t op) const;
-  [[nodiscard]] std::uint64_t gap_of(std::uint32_t buffer);
+  struct Copies {
+    std::uint64_t cost_ns;
+    double gap;  ///< at most so much of it is worth that
+  };
+  [[nodiscard]] Copies copies_of(std::uint32_t buffer) const;
+  std::uint64_t runs_of(std::uint32_t buffer);
+  [[nodiscard]] double score_of(std::uint32_t buffer, std::uint64_t cost_ns, double gap) const;
+  [[nodiscard]] double least_gap() const { return worth_.empty() ? 1 : std::numeric_limits<double>::min(); }
+  void add_prices();
+  [[nodiscard]] double worth_of(std::uint64_t op) const;
+  [[nodiscard]] double gap_of(std::uint32_t buffer);
   std::uint64_t cost_of(std::uint32_t value);
   std::uint64_t next_need(std::uint32_t value);
   std::uint64_t next_touch(std::uint32_t buffer);
@@ -56,7 +67,8 @@ class Scores {
   const Model& model_;
   const Weights weights_;
   std::uint32_t op_ = 0;
-  std::vector<std::uint64_t> starts_;                ///< by op, ns
+  std::vector<double> clock_;                        ///< by op, ns
+  std::vector<double> worth_;                        ///< by op; empty: clock_ is
   std::vector<std::uint32_t> next_touch_;            ///< by buffer: index into OpGraph::touched
   std::vector<std::uint64_t> op_seen_, value_seen_;  ///< the latest look that came by
   std::uint64_t stamp_ = 0;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMostParts = 256;  // of one restore: two might bring each other back without end
 // Values looked at for parts, in one sweep: each part takes as many as its restore has steps, squared.
-constexpr std::uint64_t kMostLooks = 5'000'000;
+constexpr std::uint64_t kMostLooks = 1'000'000;
 
 }  // namespace
 
