@@ -116,6 +116,7 @@ Json schedule_json(const ScheduleFacts& facts) {
           {"kinds", facts.kinds},
           {"rooms", facts.rooms},
           {"tightened", facts.tightened},
+          {"improved", facts.improved},
           {"evictions_before", facts.evictions_before},
           {"made", facts.kept.made},
           {"kept_found", facts.kept.found},

@@ -30,6 +30,8 @@ constexpr std::uint64_t kPatienceForPlan = 8;
 constexpr std::uint64_t kManyRooms = 5;  // in an iteration: then the first of these shares is left out
 constexpr std::uint64_t kMostFits =
     3;  // schedules made from one log for fewer bytes, since the arena does not fit
+// Who lets the job wait for longer wants to know what comes when: for a better schedule, too.
+constexpr std::chrono::milliseconds kLongestHoldUp{300};
 constexpr std::uint64_t kCalmMarks = 8;    // then a schedule is proven
 constexpr std::uint64_t kMoreShare = 512;  // of the limit, which pages and alignment may take on top
 
@@ -77,7 +79,7 @@ bool ScheduleController::tighten(Bytes excess, Bytes limit) {
     try_again("its arena does not fit any more");
     return state_.load() != State::kAlone;
   }
-  if (scheduler_.busy() || fits_ >= kMostFits) return false;
+  if (is_making() || fits_ >= kMostFits) return false;
   ++fits_;
   const Bytes present = present_.height.value() == 0 ? budget_ : std::min(budget_, present_.height);
   ask(saturating_sub(present, excess + Bytes(limit.value() / kMoreShare)));
@@ -107,18 +109,28 @@ void ScheduleController::take_log(Bytes limit) {
   ask(saturating_sub(limit, heap_margin(limit) + (in_pages ? page_margin(limit) : Bytes(0))));
 }
 
-void ScheduleController::ask(Bytes budget) {
+void ScheduleController::ask(Bytes budget, Effort effort) {
   budget_ = budget;
+  effort_ = effort;
   asked_now_ = true;
-  if (Status asked = scheduler_.submit(log_, budget); !asked) stay_alone(asked.error().message);
+  improving_ = false;
+  if (Status asked = scheduler_.submit(log_, budget, effort); !asked) stay_alone(asked.error().message);
 }
 
 void ScheduleController::take_schedule(std::uint64_t number) {
-  const bool first = std::exchange(asked_now_, false);
+  const bool first = std::exchange(asked_now_, false) && (!improving_ || wait_ > kLongestHoldUp);
   std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
   if (!made) return;
-  if (made->ok()) return leaves_trial(**made) ? void() : follow(**made, number);
-  if (state_.load() != State::kFollowing || on_trial_) return stay_alone(made->error().message);
+  if (std::exchange(improving_, false)) return take_better(*made, number);
+  if (made->ok()) {
+    if (leaves_trial(**made)) return;
+    follow(**made, number);
+    return follows() && !scheduler_.busy() ? ask_better() : void();
+  }
+  if (state_.load() != State::kFollowing || on_trial_) {
+    if (effort_ == Effort::kFirst && !on_trial_) return ask(budget_, Effort::kMore);
+    return stay_alone(made->error().message);
+  }
   tries_ = kMostTries;  // keep the present one, which is for more bytes
 }
 
@@ -127,6 +139,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   const bool is_dearer = rescue_cost_.is_below(schedule);
   if (state_.load() != State::kFollowing && is_dearer) {
     if (schedule.received) return ask(budget_);  // this time it is made here
+    if (effort_ == Effort::kFirst) return ask(budget_, Effort::kMore);
     const std::string copies = rescue_cost_.copies_ns() == 0 ? "" : " and copies";
     const std::string copy = schedule.copies == 0 ? "" : " and copy";
     return stay_alone("rescue recomputes" + copies + " for " + in_ms(rescue_cost_.ns().value_or(0)) +
@@ -141,8 +154,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   if (Status followed = torch_.follow(schedule); !followed) return stay_alone(followed.error().message);
   begin_following(schedule, number, "a schedule is there");
   if (tries_ + fits_ > 0) further_.remake(budget_);
-  const Bytes highest = fits_ == 0 ? budget_ + heap_margin(budget_) : budget_;
-  has_arena_ = schedule.height.value() != 0 && schedule.height <= highest;
+  has_arena_ = is_placed(schedule);
   const std::lock_guard lock(mutex_);
   note(1, "budget: a schedule is followed: " + std::to_string(facts_.evictions) + " evictions, " +
               std::to_string(replays) + " ops recomputed and " + std::to_string(schedule.copies) +
@@ -161,6 +173,11 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   facts_.peak = schedule.peak;
   facts_.height = schedule.height;
   facts_.tightened = tries_ + fits_;
+}
+
+bool ScheduleController::is_placed(const Schedule& schedule) const {
+  const Bytes highest = fits_ == 0 ? budget_ + heap_margin(budget_) : budget_;
+  return schedule.height.value() != 0 && schedule.height <= highest;
 }
 
 void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t number,
@@ -186,7 +203,9 @@ void ScheduleController::begin_following(const Schedule& schedule, std::uint64_t
 }
 
 // An arena loses nothing between tensors, so that rescue has nothing to do once one serves.
-bool ScheduleController::waits_for_plan() { return has_arena_ && ++unplanned_ <= kPatienceForPlan; }
+bool ScheduleController::waits_for_plan() {
+  return has_arena_ && (improving_ || ++unplanned_ <= kPatienceForPlan);
+}
 
 bool ScheduleController::has_left() const { return torch_.follow_counters().left != follow_at_mark_.left; }
 
@@ -219,7 +238,7 @@ void ScheduleController::judge(const RuntimeCounters& counts, Bytes limit) {
   const bool few_rooms = counts.rooms - at_mark_.rooms < kManyRooms;
   keep_schedule(tries_ >= kMostTries || (few_rooms && !has_arena_));
   if (few_rooms && !has_arena_) return;  // no plan is to come: each percent less may cost a tenth more
-  if (calm_ > 0 || proven_ || held_ || waits_for_plan() || log_ == nullptr || scheduler_.busy() ||
+  if (calm_ > 0 || proven_ || held_ || waits_for_plan() || log_ == nullptr || is_making() ||
       tries_ >= kMostTries)
     return;
   if (tries_ == 0) first_share_ = counts.rooms - at_mark_.rooms >= kManyRooms ? 1 : 0;
@@ -246,7 +265,7 @@ void ScheduleController::stop() {
   torch_.leave();
   log_.reset();
   held_ = false;
-  asked_now_ = on_trial_ = false;
+  asked_now_ = on_trial_ = improving_ = false;
   evicting_marks_ = 0;
   if (state_.load() != State::kAlone) state_.change(State::kWatching, "nothing is followed");
   const std::lock_guard lock(mutex_);

@@ -1,7 +1,8 @@
 // Moves a budget from rescue to a schedule, with rescue as the fallback.
 //
 // Once iterations evict, the runtime logs one of them, a schedule is made from the log in the background,
-// and the runtime follows it. If rescue still has to make room, a new schedule is made for fewer bytes; if
+// and the runtime follows it. Meanwhile a better one is looked for, unless the bound says that there is
+// hardly any. If rescue still has to make room, a new schedule is made for fewer bytes; if
 // the job's ops differ for several iterations, another one is logged. After a few failures rescue works
 // alone, as before; it also does if it recomputed less than the schedule would.
 //
@@ -58,6 +59,7 @@ struct ScheduleFacts {
   std::uint64_t left = 0;            ///< iterations that differed in more
   std::uint64_t rooms = 0;           ///< times that rescue freed something since the present schedule
   std::uint64_t tightened = 0;       ///< schedules made again for fewer bytes
+  std::uint64_t improved = 0;        ///< times that a longer search found one that adds less
   std::uint64_t evictions_before = 0;  ///< tensors that rescue evicted until the first was followed
   KeptScheduleFacts kept;              ///< where they came from
   std::string reason;                  ///< why rescue is alone; "" otherwise
@@ -114,8 +116,16 @@ class ScheduleController {
   [[nodiscard]] bool leaves_trial(const Schedule& made);
   void keep_schedule(bool is_last);
   void take_log(Bytes limit);
-  void ask(Bytes budget);
+  using Effort = planner::schedule::Effort;
+  void ask(Bytes budget, Effort effort = Effort::kFirst);
   void take_schedule(std::uint64_t number);
+  /// An arena fits into the budget.
+  [[nodiscard]] bool is_placed(const Schedule& schedule) const;
+  /// Looks for one that adds less than the present one.
+  void ask_better();
+  void take_better(const Result<Schedule>& made, std::uint64_t number);
+  /// One is being made that is waited for.
+  [[nodiscard]] bool is_making() const { return scheduler_.busy() && !improving_; }
   void follow(const Schedule& schedule, std::uint64_t number);
   void begin_following(const Schedule& schedule, std::uint64_t number, const std::string& why);
   /// Rescue may make room beside the schedule for now, since a plan for it is to come.
@@ -138,6 +148,8 @@ class ScheduleController {
   std::shared_ptr<const StepLog> log_;  ///< while a schedule may be made from it
   Bytes budget_{0};                     ///< of the schedule that was asked for last
   bool asked_now_ = false;              ///< requested at the last mark
+  Effort effort_ = Effort::kFirst;      ///< what was asked for last
+  bool improving_ = false;              ///< what is being made is to replace the present one if it adds less
   bool held_ = false;
   bool has_arena_ = false;  ///< under the present schedule
   StateMachine<State> state_{"schedule", State::kWatching, schedule_arcs()};

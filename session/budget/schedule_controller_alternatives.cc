@@ -1,4 +1,6 @@
-// Schedules that an earlier run kept: one is followed before this run has logged an iteration.
+// Alternatives to what the first search makes: a schedule that an earlier run kept, followed before this run
+// has logged an iteration; and one that a longer search finds while the first is followed.
+#include <algorithm>
 #include <utility>
 
 #include "session/budget/schedule_controller.h"
@@ -7,7 +9,8 @@
 namespace stowage::session {
 namespace {
 
-constexpr std::uint64_t kMostTrials = 3;  // iterations that may differ: an evaluation may come first
+constexpr std::uint64_t kMostTrials = 3;   // iterations that may differ: an evaluation may come first
+constexpr std::uint64_t kSmallGain = 100;  // 1/this of the ops' time: not worth another schedule
 
 }  // namespace
 
@@ -55,6 +58,24 @@ void ScheduleController::keep_schedule(bool is_last) {
   if (kept_ == nullptr || on_trial_ || is_kept_ || (calm_ == 0 && !is_last)) return;
   is_kept_ = true;
   kept_->keep(present_, static_cast<std::uint32_t>(period_.marks()));
+}
+
+void ScheduleController::ask_better() {
+  if (effort_ == Effort::kMore || present_.received || log_ == nullptr || on_trial_) return;
+  const std::uint64_t most_gained = present_.added_ns() - std::min(present_.added_ns(), present_.bound_ns);
+  if (most_gained < ops_ns(*log_) / kSmallGain) return;
+  improving_ = asked_now_ = static_cast<bool>(scheduler_.submit(log_, budget_, Effort::kMore));
+}
+
+// Not where an arena is being planned under the present one, nor instead of one, nor for next to nothing.
+void ScheduleController::take_better(const Result<Schedule>& made, std::uint64_t number) {
+  if (!made || !follows() || held_ || log_ == nullptr) return;
+  if ((has_arena_ && !is_placed(*made)) ||
+      made->added_ns() + ops_ns(*log_) / kSmallGain > present_.added_ns())
+    return;
+  follow(*made, number);
+  const std::lock_guard lock(mutex_);
+  ++facts_.improved;
 }
 
 }  // namespace stowage::session

@@ -94,7 +94,10 @@ void KeptSchedules::keep(const Schedule& schedule, std::uint32_t marks, bool by_
 // ---- for the scheduler's thread
 
 KeptSchedules::Maker KeptSchedules::before(Maker make) {
-  return [this, make = std::move(make)](const StepLog& log, Bytes budget, const std::stop_token& stop) {
+  using planner::schedule::Effort;
+  return [this, make = std::move(make)](const StepLog& log, Bytes budget, Effort effort,
+                                        const std::stop_token& stop) {
+    if (effort == Effort::kMore) return make(log, budget, effort, stop);
     return this->make(make, log, budget, stop);
   };
 }
@@ -123,7 +126,7 @@ Result<Schedule> KeptSchedules::make(const Maker& make, const StepLog& log, Byte
     if (accepted) return accepted;
     note(1, "budget: the schedule that an earlier run kept is not used: " + accepted.error().message);
   }
-  Result<Schedule> made = make(log, budget, stop);
+  Result<Schedule> made = make(log, budget, planner::schedule::Effort::kFirst, stop);
   if (made) count(&KeptScheduleFacts::made);
   return made;
 }

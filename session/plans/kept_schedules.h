@@ -41,7 +41,8 @@ class KeptSchedules {
   std::optional<KeptSchedule> of_last_run() noexcept;
   /// What of_last_run() returned is not for what this run does: the next one will not find it.
   void refuse_last_run() noexcept;
-  /// A maker that returns a kept schedule for the log where one fits, else what `make` does.
+  /// A maker that returns a kept schedule for the log where one fits, else what `make` does; for a better one
+  /// than that what `make` does.
   [[nodiscard]] Maker before(Maker make);
   /// Keeps the schedule, of an iteration with so many marks.
   void keep(const Schedule& schedule, std::uint32_t marks) noexcept { keep(schedule, marks, true); }

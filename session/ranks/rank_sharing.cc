@@ -16,6 +16,7 @@ namespace {
 
 using planner::JointOptions;
 using planner::Kinds;
+using planner::schedule::Effort;
 
 /// A claimant that is not heard of for longer than its work may take is replaced.
 constexpr double kMostPatienceSeconds = 30;
@@ -130,16 +131,17 @@ Result<JointPlan> RankSharing::plan(const Kinds& kinds, const JointOptions& opti
 // ---- schedules
 
 planner::schedule::BackgroundScheduler::Maker RankSharing::schedule_maker() {
-  return [this](const StepLog& log, Bytes budget, const std::stop_token& stop) {
-    return schedule(log, budget, stop);
+  return [this](const StepLog& log, Bytes budget, Effort effort, const std::stop_token& stop) {
+    return schedule(log, budget, effort, stop);
   };
 }
 
-Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, const std::stop_token& stop) {
-  const auto make = [&] { return planner::schedule::BackgroundScheduler::make(log, budget, stop); };
+Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, Effort effort,
+                                       const std::stop_token& stop) {
+  const auto make = [&] { return planner::schedule::BackgroundScheduler::make(log, budget, effort, stop); };
   if (!on_ || !log.validate()) return make();
   Work<Schedule> work;
-  work.name = "stowage/schedules/" + digest_of(log, budget);
+  work.name = "stowage/schedules/" + digest_of(log, budget) + (effort == Effort::kMore ? "/more" : "");
   work.noun = "schedules";
   work.longest_s = kLongestScheduleSeconds;
   work.counts = &SharingFacts::schedules;

@@ -82,7 +82,8 @@ class RankSharing {
   Result<Made> share_with(const RankGroup& group, const Work<Made>& work, const std::stop_token& stop);
   Result<JointPlan> plan(const planner::Kinds& kinds, const planner::JointOptions& options,
                          const std::stop_token& stop);
-  Result<Schedule> schedule(const StepLog& log, Bytes budget, const std::stop_token& stop);
+  Result<Schedule> schedule(const StepLog& log, Bytes budget, planner::schedule::Effort effort,
+                            const std::stop_token& stop);
 
   [[nodiscard]] std::optional<RankGroup> group() const;
   [[nodiscard]] ExchangeLimits limits_for(double longest_s) const;

@@ -146,6 +146,8 @@ TEST_F(ScheduleControllerTest, AfterCalmIterationsItIsNotMadeAnew) {
 TEST_F(ScheduleControllerTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
   least_ = kLimit;
   until_followed();
+  rescued();
+  EXPECT_EQ(asked_better_, 1u) << "a longer search finds none either";
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "the least budget is more");
   for (int i = 0; i < 20; ++i) rescued();
@@ -214,7 +216,10 @@ TEST_F(ScheduleControllerTest, ThoseThatNeedNoRoomMayDiffer) {
 
 TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotFollowed) {
   rescue(5);
+  better_ns_ = 7 * kOpNs;
   until_followed();
+  rescued();
+  EXPECT_EQ(asked_better_, 1u);
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason,
             "rescue recomputes for 0.500 ms in an iteration, the schedule would recompute for 0.700 ms");

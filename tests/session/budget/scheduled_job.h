@@ -30,19 +30,36 @@ class ScheduledJob : public ::testing::Test {
     torch_.iteration.emplace(std::move(log));
   }
 
+  Schedule usual_one(const StepLog& log) const {
+    Schedule schedule;
+    schedule.shape_hashes = log.shape_hashes;
+    schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
+    schedule.replays = 7;
+    schedule.bound_ns = bound_ns_;
+    return schedule;
+  }
+  Result<Schedule> better_one(const StepLog& log, Bytes budget) {
+    ++asked_better_;
+    if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
+    Schedule schedule = usual_one(log);
+    schedule.actions.front().entry = schedule.actions.back().entry = 1;
+    schedule.replay_ns = better_ns_;
+    schedule.height = height_;
+    return schedule;
+  }
+  using Effort = planner::schedule::Effort;
   ScheduleController::Maker maker() {
-    return [this](const StepLog& log, Bytes budget, const std::stop_token&) -> Result<Schedule> {
-      budgets_.push_back(budget);
-      if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
-      Schedule schedule;
-      schedule.shape_hashes = log.shape_hashes;
-      schedule.actions = {{ActionKind::kEvict, 0, 0}, {ActionKind::kRematerialize, 1, 0}};
-      schedule.replays = 7;
-      schedule.replay_ns = budgets_.size() <= made_ns_.size() ? made_ns_[budgets_.size() - 1] : 7 * kOpNs;
-      schedule.received = budgets_.size() <= received_;
-      schedule.height = height_;
-      return schedule;
-    };
+    return
+        [this](const StepLog& log, Bytes budget, Effort effort, const std::stop_token&) -> Result<Schedule> {
+          if (effort == Effort::kMore) return better_one(log, budget);
+          budgets_.push_back(budget);
+          if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
+          Schedule schedule = usual_one(log);
+          schedule.replay_ns = budgets_.size() <= made_ns_.size() ? made_ns_[budgets_.size() - 1] : 7 * kOpNs;
+          schedule.received = budgets_.size() <= received_;
+          schedule.height = height_;
+          return schedule;
+        };
   }
   void mark() { budget_.end_iteration(kLimit, ++marks_); }
   // An iteration in which rescue evicts something.
@@ -81,8 +98,11 @@ class ScheduledJob : public ::testing::Test {
 
   FakeTorch torch_;
   std::vector<Bytes> budgets_;
-  std::vector<std::uint64_t> made_ns_;  ///< that the first schedules take
-  std::size_t received_ = 0;            ///< of them, another process made
+  std::vector<std::uint64_t> made_ns_;      ///< that the first schedules take
+  std::size_t received_ = 0;                ///< of them, another process made
+  std::uint64_t bound_ns_ = 0;              ///< of all
+  std::uint64_t better_ns_ = 1000 * kOpNs;  ///< that the longer search's schedules take
+  std::size_t asked_better_ = 0;
   Bytes least_{0};
   Bytes height_{kLimit.value() / 2};
   std::uint64_t marks_ = 0;

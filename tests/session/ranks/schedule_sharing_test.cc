@@ -18,6 +18,8 @@
 namespace stowage::session {
 namespace {
 
+using planner::schedule::Effort;
+
 using planner::schedule::chain;
 
 TEST(ScheduleMessage, WhatIsWrittenIsRead) {
@@ -51,7 +53,7 @@ struct Rank {
     return patient;
   }
   Schedule schedule(const StepLog& log, Bytes budget) {
-    Result<Schedule> made = sharing.schedule_maker()(log, budget, {});
+    Result<Schedule> made = sharing.schedule_maker()(log, budget, Effort::kFirst, {});
     EXPECT_TRUE(made.ok()) << made.error().message;
     return made.ok() ? *made : Schedule{};
   }
@@ -153,9 +155,11 @@ TEST_F(ScheduleSharingTest, AnErrorIsEveryRanksOwn) {
   Rank first(server, 0);
   Rank second(server, 1);
   for (Rank* rank : {&first, &second}) {
-    EXPECT_FALSE(rank->sharing.schedule_maker()(log, Bytes(512), {}).ok());
+    EXPECT_FALSE(rank->sharing.schedule_maker()(log, Bytes(512), Effort::kFirst, {}).ok());
     EXPECT_FALSE(
-        rank->sharing.schedule_maker()(StepLog{{}, {Stay::kMayGo}, {}, {}, {}, {}, {}, {}}, budget, {}).ok());
+        rank->sharing
+            .schedule_maker()(StepLog{{}, {Stay::kMayGo}, {}, {}, {}, {}, {}, {}}, budget, Effort::kFirst, {})
+            .ok());
     EXPECT_EQ(rank->counts().made, 0u);
   }
   EXPECT_EQ(second.sharing.facts().looks, 1u);

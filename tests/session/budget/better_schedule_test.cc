@@ -1,0 +1,64 @@
+// A better schedule is looked for while the first one is followed.
+#include "tests/session/budget/scheduled_job.h"
+
+namespace stowage::session {
+namespace {
+
+using BetterScheduleTest = ScheduledJob;
+
+TEST_F(BetterScheduleTest, WhileOneIsFollowedABetterOneIsLookedFor) {
+  better_ns_ = 3 * kOpNs;
+  until_followed();
+  const std::uint64_t first = budget_.number();
+  EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
+  EXPECT_FALSE(budget_.is_steady()) << "no plan yet for what is to be replaced";
+  followed();
+  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
+  EXPECT_EQ(budget_.facts().improved, 1u);
+  EXPECT_NE(budget_.number(), first);
+  for (int i = 0; i < 3; ++i) followed();
+  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_EQ(budget_.facts().improved, 1u);
+  EXPECT_TRUE(budget_.is_steady());
+  EXPECT_EQ(budgets_.size(), 1u);
+}
+
+TEST_F(BetterScheduleTest, WhereRescueCostsLessTheSearchGoesOnOnce) {
+  made_ns_ = {100 * kOpNs};
+  better_ns_ = 6 * kOpNs;
+  until_followed();
+  EXPECT_FALSE(torch_.follows);
+  rescued();
+  EXPECT_TRUE(torch_.follows);
+  EXPECT_EQ(budget_.facts().recompute_ns, 6 * kOpNs);
+  followed();
+  EXPECT_EQ(asked_better_, 1u);
+}
+
+TEST_F(BetterScheduleTest, NoBetterOneIsLookedForWhereThereIsHardlyAny) {
+  bound_ns_ = 7 * kOpNs - kOpNs / 200;
+  until_followed();
+  followed();
+  EXPECT_EQ(asked_better_, 0u);
+}
+
+TEST_F(BetterScheduleTest, ABetterOneComesTooLateForAPlan) {
+  better_ns_ = 3 * kOpNs;
+  until_followed();
+  budget_.hold(true);
+  followed();
+  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
+}
+
+TEST_F(BetterScheduleTest, WhatDoesNotFitIsReplacedBeforeABetterOneIsThere) {
+  until_followed();
+  ASSERT_TRUE(budget_.tighten(Bytes(1000), kLimit));
+  followed();
+  EXPECT_EQ(budgets_.size(), 2u);
+  EXPECT_EQ(budget_.facts().tightened, 1u);
+}
+
+}  // namespace
+}  // namespace stowage::session
