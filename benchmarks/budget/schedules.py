@@ -41,8 +41,8 @@ copies take, in percent of the time of the iteration's ops, by the modelled time
 least that any schedule within these bytes could recompute and wait, a lower bound (docs/schedule.md). *None*: no
 schedule was found; the budget below which none can be, by such a bound, and the least one for which a schedule was found.
 *Out of memory*: rescue could not hold the budget either, so that there was no iteration to make a schedule of. *No
-schedule: rescuing*: none was made within these iterations. Ops on lists of tensors run in parts of an eighth of the budget,
-so that what an iteration needs at least differs between cells of a row.
+schedule: rescuing*: none was made within these iterations. Three lists of tensors are read in parts of an eighth of the
+budget, so that what an iteration needs at least differs between cells of a row.
 
 """
 TABLE = f"""| model | {" | ".join(f"at {share} %" for share in SHARES)} |
