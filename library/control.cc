@@ -255,6 +255,8 @@ void stowage_leave_opaque() { Runtime::leave_opaque(); }
 void stowage_join() { Runtime::join(); }
 void stowage_expect_joins(int all_join) { Runtime::expect_joins(all_join != 0); }
 
+unsigned long long stowage_part_bytes(int device_type) { return Runtime::part_bytes(device_type).value(); }
+
 void stowage_leave_cupti() { make_room_for_profiler(); }
 
 unsigned long long stowage_forced_choices() { return Runtime::counters().choices; }

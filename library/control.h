@@ -67,6 +67,9 @@ STOWAGE_API void stowage_leave_opaque(void);
 /// microsecond.
 STOWAGE_API void stowage_join(void);
 STOWAGE_API void stowage_expect_joins(int all_join);
+/// Bytes that an op on lists of tensors of a device may need at once; 0: there is no limit. `device_type`: 0
+/// CPU, 1 CUDA.
+STOWAGE_API unsigned long long stowage_part_bytes(int device_type);
 /// How many evictions STOWAGE_EVICT has chosen so far, carried out or not.
 STOWAGE_API unsigned long long stowage_forced_choices(void);
 /// A profiler is about to use CUPTI: recording leaves it alone from now on.

@@ -78,6 +78,8 @@ class Runtime {
   /// read or write lists of tensors then run in parts: of an eighth of that for three lists. A convolution's
   /// backward pass that would need more than half of it runs in two calls. 0: there is no limit.
   static void note_limit(Bytes limit, int device_type);
+  /// An eighth of that; 0: ops on lists run as they are.
+  [[nodiscard]] static Bytes part_bytes(int device_type);
 
   /// A sentence for an out-of-memory error: what is held and why it stays, in parts that add up to the whole,
   /// and which budget would be enough. Empty where the job will not see the error, since the runtime tries

@@ -181,6 +181,12 @@ void Runtime::note_limit(Bytes limit, int device_type) {
   all.uses.learn_needs_again();
 }
 
+Bytes Runtime::part_bytes(int device_type) {
+  const Machine& all = machine();
+  if (!all.splits_ops.load(std::memory_order_relaxed)) return Bytes(0);
+  return Bytes(all.part_bytes.at(static_cast<std::size_t>(device_type)).load(std::memory_order_relaxed));
+}
+
 bool Runtime::is_evicted(c10::StorageImpl* storage) {
   Machine& all = machine();
   const Lock lock(all.mutex);

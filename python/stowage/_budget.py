@@ -40,6 +40,8 @@ class _Placing:
             function = getattr(self._library, f"stowage_{name}")
             function.argtypes = [ctypes.c_void_p]
             setattr(runtime, name, _checked(function))
+        self._library.stowage_part_bytes.restype = ctypes.c_ulonglong
+        runtime.part_bytes = self._library.stowage_part_bytes
         for name in _guards.OF_THREADS:
             function = getattr(self._library, f"stowage_{name}")
             function.restype = None

@@ -21,6 +21,7 @@ from stowage._exports import Exports, address_of, loans
 from stowage._functions import only_calls_ops
 from stowage._imports import AfterImport
 from stowage._interpreted import INTERPRETERS, keeps_out_of_memory
+from stowage._optimizers import in_parts, steps_on_lists
 from stowage._raw_access import FUNCTIONS, HIDDEN, STORAGE, TENSOR
 
 _DLPACK = ((torch.utils.dlpack, "to_dlpack"), (torch, "to_dlpack"), (torch._C, "_to_dlpack"),
@@ -51,7 +52,8 @@ def _tensors(values: Iterable) -> Iterable[torch.Tensor]:
 
 class Guards:
     """Placed once at a time. `runtime` has the functions named in OF_STORAGES, which take the address of a StorageImpl,
-    and OF_THREADS: expect_joins takes whether every thread that may run ops will have joined, the others nothing."""
+    and OF_THREADS: expect_joins takes whether every thread that may run ops will have joined, the others nothing; and
+    part_bytes, which takes 1 for CUDA, else 0, and says how much an op on lists of tensors may need there (0: anything)."""
 
     def __init__(self, runtime):
         self._runtime = runtime
@@ -88,6 +90,8 @@ class Guards:
             for name in ("run", "boxed_run"):
                 if hasattr(kind, name):
                     self._replace(kind, name, self._around_packaged(getattr(kind, name)))
+        for module, name in steps_on_lists():
+            self._replace(module, name, in_parts(getattr(module, name), self._runtime.part_bytes))
         self._replace(torch._ops, "_compute_keyset", self._without_interposer(torch._ops._compute_keyset))
         self._waiting.append(AfterImport(_COMPILED, self._guard_compiled))
         # Threads that run already did not come by here.

@@ -67,12 +67,13 @@ void ScheduleController::ask_better() {
   improving_ = asked_now_ = static_cast<bool>(scheduler_.submit(log_, budget_, Effort::kMore));
 }
 
-// Not where an arena is being planned under the present one, nor instead of one, nor for next to nothing.
+// Not where an arena is being planned under the present one, nor for next to nothing; and without an arena
+// only for much.
 void ScheduleController::take_better(const Result<Schedule>& made, std::uint64_t number) {
   if (!made || !follows() || held_ || log_ == nullptr) return;
-  if ((has_arena_ && !is_placed(*made)) ||
-      made->added_ns() + ops_ns(*log_) / kSmallGain > present_.added_ns())
-    return;
+  const std::uint64_t all_ns = ops_ns(*log_), present_ns = present_.added_ns();
+  if (made->added_ns() + all_ns / kSmallGain > present_ns) return;
+  if (has_arena_ && !is_placed(*made) && !is_too_dear(present_ns, made->added_ns(), all_ns)) return;
   follow(*made, number);
   const std::lock_guard lock(mutex_);
   ++facts_.improved;

@@ -145,6 +145,9 @@ PROBE int probe_spill(const char* folder) {
   return store ? 0 : 1;
 }
 PROBE void probe_note_limit(unsigned long long limit) { Runtime::note_limit(Bytes(limit), 0); }
+PROBE unsigned long long probe_part_bytes(int device_type) {
+  return Runtime::part_bytes(device_type).value();
+}
 PROBE int probe_offload(void* storage) {
   return Runtime::offload(static_cast<c10::StorageImpl*>(storage)) ? 1 : 0;
 }

@@ -13,10 +13,11 @@ library = ctypes.CDLL(os.environ["STOWAGE_RECOMPUTE_PROBE"])
 library.probe_text.restype = library.probe_told.restype = ctypes.c_char_p
 library.probe_spill.argtypes = [ctypes.c_char_p]
 library.probe_note_limit.argtypes = [ctypes.c_ulonglong]
+library.probe_part_bytes.restype = ctypes.c_ulonglong
 for _name in (*_guards.OF_STORAGES, "evict", "offload", "is_evicted", "contiguous_room", "know"):
     getattr(library, f"probe_{_name}").argtypes = [ctypes.c_void_p]
 _runtime = types.SimpleNamespace(**{name: getattr(library, f"probe_{name}")
-                                    for name in _guards.OF_STORAGES + _guards.OF_THREADS})
+                                    for name in (*_guards.OF_STORAGES, *_guards.OF_THREADS, "part_bytes")})
 library.probe_install.argtypes = [ctypes.c_uint, ctypes.c_ulonglong, ctypes.c_ulonglong, ctypes.c_int]
 library.probe_debug.argtypes = [ctypes.c_uint, *[ctypes.c_ulonglong] * 3, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
 library.probe_draws.argtypes = [ctypes.c_char_p, ctypes.c_char_p]

@@ -52,12 +52,42 @@ TEST_F(BetterScheduleTest, ABetterOneComesTooLateForAPlan) {
   EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
 }
 
+TEST_F(BetterScheduleTest, OneThatHasNoArenaIsFollowedOnlyIfItIsMuchBetter) {
+  better_height_ = kLimit + kLimit;
+  better_ns_ = 6 * kOpNs;
+  until_followed();
+  followed();
+  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_EQ(budget_.facts().improved, 0u);
+  EXPECT_TRUE(budget_.has_arena());
+}
+
+TEST_F(BetterScheduleTest, OneThatIsMuchBetterIsFollowedWithoutAnArena) {
+  better_height_ = kLimit + kLimit;
+  better_ns_ = 3 * kOpNs;
+  until_followed();
+  followed();
+  EXPECT_EQ(budget_.facts().improved, 1u);
+  EXPECT_FALSE(budget_.has_arena());
+}
+
 TEST_F(BetterScheduleTest, WhatDoesNotFitIsReplacedBeforeABetterOneIsThere) {
   until_followed();
   ASSERT_TRUE(budget_.tighten(Bytes(1000), kLimit));
   followed();
   EXPECT_EQ(budgets_.size(), 2u);
   EXPECT_EQ(budget_.facts().tightened, 1u);
+}
+
+TEST_F(BetterScheduleTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotFollowed) {
+  rescue(5);
+  better_ns_ = 7 * kOpNs;
+  until_followed();
+  rescued();
+  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_FALSE(torch_.follows);
+  EXPECT_EQ(budget_.facts().reason,
+            "rescue recomputes for 0.500 ms in an iteration, the schedule would recompute for 0.700 ms");
 }
 
 }  // namespace

@@ -214,17 +214,6 @@ TEST_F(ScheduleControllerTest, ThoseThatNeedNoRoomMayDiffer) {
   EXPECT_TRUE(budget_.is_steady());
 }
 
-TEST_F(ScheduleControllerTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotFollowed) {
-  rescue(5);
-  better_ns_ = 7 * kOpNs;
-  until_followed();
-  rescued();
-  EXPECT_EQ(asked_better_, 1u);
-  EXPECT_FALSE(torch_.follows);
-  EXPECT_EQ(budget_.facts().reason,
-            "rescue recomputes for 0.500 ms in an iteration, the schedule would recompute for 0.700 ms");
-}
-
 TEST_F(ScheduleControllerTest, AReceivedOneThatRecomputesMuchLongerIsMadeAnewHere) {
   rescue(5);
   made_ns_ = {7 * kOpNs, 5 * kOpNs};

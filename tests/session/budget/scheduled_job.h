@@ -44,7 +44,7 @@ class ScheduledJob : public ::testing::Test {
     Schedule schedule = usual_one(log);
     schedule.actions.front().entry = schedule.actions.back().entry = 1;
     schedule.replay_ns = better_ns_;
-    schedule.height = height_;
+    schedule.height = better_height_;
     return schedule;
   }
   using Effort = planner::schedule::Effort;
@@ -102,6 +102,7 @@ class ScheduledJob : public ::testing::Test {
   std::size_t received_ = 0;                ///< of them, another process made
   std::uint64_t bound_ns_ = 0;              ///< of all
   std::uint64_t better_ns_ = 1000 * kOpNs;  ///< that the longer search's schedules take
+  Bytes better_height_{kLimit.value() / 2};
   std::size_t asked_better_ = 0;
   Bytes least_{0};
   Bytes height_{kLimit.value() / 2};
