@@ -47,6 +47,7 @@ Weights Rounds::weights_of(int round) const {
   weights.always = copies.always;
   const int turn = round / kKinds;
   weights.shared = (round + turn) % 2 == 0;
+  weights.inputs_leave = round >= kKinds && (round / 2 + turn) % 2 == 0;
   if (prices_ != nullptr && turn % kTurns != 0) {
     weights.prices = prices_;
     weights.gap_power = std::max(weights.gap_power, 0.5);  // of 0 they would say nothing

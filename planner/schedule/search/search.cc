@@ -7,6 +7,7 @@
 
 #include "core/support/mix.h"
 #include "planner/schedule/proofs/overhead_bound.h"
+#include "planner/schedule/search/local.h"
 #include "planner/schedule/search/overlap.h"
 #include "planner/schedule/search/rounds.h"
 #include "planner/schedule/search/segments.h"
@@ -21,8 +22,10 @@ constexpr std::uint64_t kHiddenCopies = 50;  // 1/this of what they take counts:
 constexpr std::uint64_t kMovingWork = 5;     // iterations that moving its copies costs
 constexpr std::uint64_t kEventWork = 20;     // steps that playing one event costs, about
 constexpr std::uint64_t kLookWork = 10;      // and looking at one value
-constexpr int kFirstRounds = 144;            // of weights with noise, at most
-constexpr int kRounds = 384;                 // with those that begin with most of what was found
+constexpr std::uint64_t kMostChanges = 10'000;  // of the best list of actions
+constexpr std::uint64_t kFewChanges = 2'000;    // fewer find nothing
+constexpr int kFirstRounds = 144;               // of weights with noise, at most
+constexpr int kRounds = 384;                    // with those that begin with most of what was found
 constexpr std::array<std::uint64_t, 8> kSegments{2, 3, 4, 6, 8, 12, 16, 24};  // of the budget; for tight ones
 
 std::uint64_t size_of(const OpGraph& graph) { return kEventWork * (graph.events.size() + graph.uses.size()); }
@@ -140,6 +143,18 @@ void trim(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits
   }
 }
 
+// Where a change is played so fast that thousands can be.
+void try_changes(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits, std::uint64_t& work,
+                 Found& found) {
+  const std::uint64_t work_of_one = 2 * size_of(graph);
+  const std::uint64_t left = limits.work_limit - std::min(limits.work_limit, work);
+  const std::uint64_t changes = std::min(kMostChanges, left / 2 / work_of_one);
+  if (changes < kFewChanges) return;
+  work += changes * work_of_one;
+  Found changed = improve(graph, budget, found, changes, limits.seed, limits.stop);
+  if (cost_of(changed) < cost_of(found)) found = std::move(changed);
+}
+
 }  // namespace
 
 std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
@@ -173,7 +188,10 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
   // Whatever the work limit: a schedule of any cost is better than none.
   if (!best && !tried_others) best = try_others(graph, budget, limits, work);
   if (!best) best = try_repairs(graph, budget, limits, work);
-  if (best) trim(graph, budget, limits, work, *best);
+  if (!best) return best;
+  trim(graph, budget, limits, work, *best);
+  if (best->outcome.added_ns() > 0 && !is_near_bound(*best, bound.added_ns))
+    try_changes(graph, budget, limits, work, *best);
   return best;
 }
 

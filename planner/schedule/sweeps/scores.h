@@ -27,6 +27,9 @@ struct Weights {
   /// By op (OverheadBound): a gap is worth these, and a little for its time. Null: its time.
   const std::vector<double>* prices = nullptr;
   bool shared = false;  ///< each output of an op costs a share of running it again
+  /// While one input of an op is brought back, its others may leave: what is hardest to bring back comes
+  /// first.
+  bool inputs_leave = false;
 };
 
 /// About what looking at one value costs, in steps of about 1 ns.

@@ -14,6 +14,7 @@ Sweeper::Sweeper(const OpGraph& graph, std::uint64_t budget, std::uint64_t small
       budget_(budget),
       smallest_(smallest),
       copies_(weights.copies != kNoCopies),
+      inputs_leave_(weights.inputs_leave),
       scores_(graph, model_, weights),
       idle_since_(graph.buffers.size(), 0),
       protected_(graph.buffers.size(), 0),
@@ -94,12 +95,9 @@ bool Sweeper::begin(std::uint32_t op) {
     if (!act(first_[next_first_])) return false;
   }
   for (const std::uint32_t buffer : std::exchange(held_until_[op], {})) --protected_[buffer];
+  if (inputs_leave_ && !bring_back_hardest_first(op)) return false;
   model_.lock(op);
-  for (const OpGraph::Use& use : graph_.inputs(op)) {
-    const std::uint32_t buffer = graph_.values[use.value].buffer;
-    if (!bring_back(buffer)) return false;
-    idle_since_[buffer] = op + 1;
-  }
+  if (!bring_back_inputs(op)) return false;
   for (const OpGraph::Use& use : graph_.inputs(op)) {
     if (!OpGraph::writes(use.role)) continue;
     model_.freeze(use.value);

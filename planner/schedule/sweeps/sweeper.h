@@ -35,6 +35,8 @@ class Sweeper {
   bool take(const OpGraph::Event& event);
   void list(std::uint32_t buffer);
   bool begin(std::uint32_t op);
+  bool bring_back_inputs(std::uint32_t op);
+  bool bring_back_hardest_first(std::uint32_t op);
   void end(std::uint32_t op);
   bool act(const Step& step);
   void protect_others(const Step& step, int by);
@@ -62,7 +64,8 @@ class Sweeper {
   Model model_;
   const std::uint64_t budget_;
   const std::uint64_t smallest_;
-  const bool copies_;  ///< what leaves may be copied
+  const bool copies_;        ///< what leaves may be copied
+  const bool inputs_leave_;  ///< Weights'
   Scores scores_;
   std::uint32_t op_ = 0;
   std::vector<std::uint32_t> idle_since_;   ///< by buffer: before which op it may leave at the earliest

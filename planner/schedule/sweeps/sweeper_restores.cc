@@ -1,4 +1,5 @@
 // The part of Sweeper that brings back what ops need.
+#include <algorithm>
 #include <utility>
 
 #include "planner/schedule/sweeps/sweeper.h"
@@ -11,6 +12,40 @@ constexpr int kMostParts = 256;  // of one restore: two might bring each other b
 constexpr std::uint64_t kMostLooks = 1'000'000;
 
 }  // namespace
+
+// In the order in which the runtime does it.
+bool Sweeper::bring_back_inputs(std::uint32_t op) {
+  for (const OpGraph::Use& use : graph_.inputs(op)) {
+    const std::uint32_t buffer = graph_.values[use.value].buffer;
+    if (!bring_back(buffer)) return false;
+    idle_since_[buffer] = op + 1;
+  }
+  return true;
+}
+
+// By the most that is held meanwhile. What is here comes last, since it may have left by then.
+bool Sweeper::bring_back_hardest_first(std::uint32_t op) {
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> inputs;
+  bool any_away = false;
+  for (const OpGraph::Use& use : graph_.inputs(op)) {
+    const std::uint32_t buffer = graph_.values[use.value].buffer;
+    const bool runs_again = model_.is_evicted(buffer);
+    inputs.emplace_back(runs_again ? model_.peak_of(model_.plan(buffer)) : 0, buffer);
+    any_away = any_away || model_.is_away(buffer);
+  }
+  if (!any_away) return true;
+  std::sort(inputs.rbegin(), inputs.rend());
+  bool fits = true;
+  for (const auto& [peak, buffer] : inputs) {
+    fits = fits && bring_back(buffer);
+    ++protected_[buffer];
+  }
+  for (const auto& [peak, buffer] : inputs) --protected_[buffer];
+  std::vector<Step>& steps = in_turn_[op_];
+  steps.insert(steps.end(), restored_.begin(), restored_.end());
+  restored_.clear();
+  return fits;
+}
 
 bool Sweeper::bring_back(std::uint32_t buffer) {
   std::vector<std::uint32_t> parts;
