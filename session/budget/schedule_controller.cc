@@ -69,8 +69,7 @@ void ScheduleController::end_iteration(Bytes limit, std::uint64_t number, bool l
 }
 
 bool ScheduleController::is_steady() const {
-  return follows() && followed_ > 0 && astray_ == 0 && !on_trial_ && !scheduler_.busy() &&
-         !further_.is_learning();
+  return follows() && followed_ > 0 && astray_ == 0 && !on_trial_ && !is_making() && !further_.is_learning();
 }
 
 bool ScheduleController::tighten(Bytes excess, Bytes limit) {

@@ -60,20 +60,24 @@ void ScheduleController::keep_schedule(bool is_last) {
   kept_->keep(present_, static_cast<std::uint32_t>(period_.marks()));
 }
 
+// An earlier run has looked for what it kept. What another rank made is looked for like one made here: all
+// ranks are to have the better one.
 void ScheduleController::ask_better() {
-  if (effort_ == Effort::kMore || present_.received || log_ == nullptr || on_trial_) return;
+  if (effort_ == Effort::kMore || log_ == nullptr || on_trial_) return;
+  if (kept_ != nullptr && kept_->facts().found > 0) return;
   const std::uint64_t most_gained = present_.added_ns() - std::min(present_.added_ns(), present_.bound_ns);
   if (most_gained < ops_ns(*log_) / kSmallGain) return;
   improving_ = asked_now_ = static_cast<bool>(scheduler_.submit(log_, budget_, Effort::kMore));
 }
 
-// Not where an arena is being planned under the present one, nor for next to nothing; and without an arena
-// only for much.
+// Not for next to nothing. Where an arena is planned under the present one, so that the session has to plan
+// again, or none fits under the better one, only for much.
 void ScheduleController::take_better(const Result<Schedule>& made, std::uint64_t number) {
-  if (!made || !follows() || held_ || log_ == nullptr) return;
+  if (!made || !follows() || log_ == nullptr) return;
   const std::uint64_t all_ns = ops_ns(*log_), present_ns = present_.added_ns();
   if (made->added_ns() + all_ns / kSmallGain > present_ns) return;
-  if (has_arena_ && !is_placed(*made) && !is_too_dear(present_ns, made->added_ns(), all_ns)) return;
+  const bool costs_a_plan = held_ || (has_arena_ && !is_placed(*made));
+  if (costs_a_plan && !is_too_dear(present_ns, made->added_ns(), all_ns)) return;
   follow(*made, number);
   const std::lock_guard lock(mutex_);
   ++facts_.improved;

@@ -21,6 +21,7 @@ using planner::schedule::Effort;
 /// A claimant that is not heard of for longer than its work may take is replaced.
 constexpr double kMostPatienceSeconds = 30;
 constexpr double kLongestScheduleSeconds = 10;
+constexpr double kLongestSearchSeconds = 30;  // for a better one
 constexpr std::chrono::milliseconds kGrace{1000};
 /// What another rank planned may be so much above the bound of this one's lifetimes.
 constexpr double kMostAbove = 0.01;
@@ -143,7 +144,7 @@ Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, Effort 
   Work<Schedule> work;
   work.name = "stowage/schedules/" + digest_of(log, budget) + (effort == Effort::kMore ? "/more" : "");
   work.noun = "schedules";
-  work.longest_s = kLongestScheduleSeconds;
+  work.longest_s = effort == Effort::kMore ? kLongestSearchSeconds : kLongestScheduleSeconds;
   work.counts = &SharingFacts::schedules;
   work.for_itself = !is_new(work.name);
   work.make = make;

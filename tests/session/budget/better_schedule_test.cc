@@ -11,7 +11,6 @@ TEST_F(BetterScheduleTest, WhileOneIsFollowedABetterOneIsLookedFor) {
   until_followed();
   const std::uint64_t first = budget_.number();
   EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
-  EXPECT_FALSE(budget_.is_steady()) << "no plan yet for what is to be replaced";
   followed();
   EXPECT_EQ(asked_better_, 1u);
   EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
@@ -36,6 +35,15 @@ TEST_F(BetterScheduleTest, WhereRescueCostsLessTheSearchGoesOnOnce) {
   EXPECT_EQ(asked_better_, 1u);
 }
 
+TEST_F(BetterScheduleTest, AReceivedOneIsImprovedLikeOneMadeHere) {
+  received_ = 1;
+  better_ns_ = 3 * kOpNs;
+  until_followed();
+  followed();
+  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_EQ(budget_.facts().improved, 1u);
+}
+
 TEST_F(BetterScheduleTest, NoBetterOneIsLookedForWhereThereIsHardlyAny) {
   bound_ns_ = 7 * kOpNs - kOpNs / 200;
   until_followed();
@@ -43,13 +51,24 @@ TEST_F(BetterScheduleTest, NoBetterOneIsLookedForWhereThereIsHardlyAny) {
   EXPECT_EQ(asked_better_, 0u);
 }
 
-TEST_F(BetterScheduleTest, ABetterOneComesTooLateForAPlan) {
-  better_ns_ = 3 * kOpNs;
+TEST_F(BetterScheduleTest, UnderAPlanALittleBetterIsNotGoodEnough) {
+  better_ns_ = 6 * kOpNs;
   until_followed();
   budget_.hold(true);
   followed();
+  EXPECT_TRUE(budget_.is_steady()) << "no plan waits for a better one";
   EXPECT_EQ(asked_better_, 1u);
   EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
+}
+
+TEST_F(BetterScheduleTest, UnderAPlanAMuchBetterOneIsFollowed) {
+  better_ns_ = 3 * kOpNs;
+  until_followed();
+  const std::uint64_t first = budget_.number();
+  budget_.hold(true);
+  followed();
+  EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
+  EXPECT_NE(budget_.number(), first) << "so the session plans again";
 }
 
 TEST_F(BetterScheduleTest, OneThatHasNoArenaIsFollowedOnlyIfItIsMuchBetter) {
