@@ -34,7 +34,8 @@
 // 9. Where copies run beside ops, one to the store may begin before the buffer is offloaded, which then waits
 //    for it, and one back before something asks for the buffer: its memory is taken at once, and whoever
 //    asks waits for the rest of the copy. Until then it is offloaded: an op that runs again does not make it
-//    instead, and if it dies its memory is free. Copies queue one behind the other.
+//    instead, and if it dies its memory is free. Copies queue one behind the other; where there is a lane
+//    each way (CopyLanes), behind those in the same direction.
 // 10. Only the runtime keeps values (ValueState::kKept). Under a schedule there are no spares, and an
 //    overwritten leaf is copied only if what starts from it does not fit.
 //

@@ -41,31 +41,20 @@ def in_parts(step: Callable, part_bytes: Callable[[int], int]) -> Callable:
         if len(ends) < 2:
             return step(parameters, *others, **named)
         for begin, end in zip([0, *ends], ends, strict=False):
-            with _Part(begin, end) as part:
-                step(*(part.of(one, parameters) for one in (parameters, *others)),
-                     **{name: part.of(one, parameters) for name, one in named.items()})
+            _run_part(step, slice(begin, end), lists, (parameters, *others), named)
         return None
     return guarded
 
 
-class _Part:
-    """The entries of lists from `begin` to `end`. What a step puts into its lists is in the whole ones afterwards."""
-
-    def __init__(self, begin: int, end: int):
-        self._range, self._parts = slice(begin, end), []
-
-    def of(self, value, parameters: list):
-        if not _is_along(value, parameters):
-            return value
-        self._parts.append((value, value[self._range]))
-        return self._parts[-1][1]
-
-    def __enter__(self) -> "_Part":
-        return self
-
-    def __exit__(self, *_) -> None:
-        for whole, part in self._parts:
-            whole[self._range] = part
+def _run_part(step: Callable, part: slice, lists: list[list], arguments: tuple, named: dict) -> None:
+    """With these entries of the lists. What the step puts into its lists is in the whole ones afterwards."""
+    parts = {id(one): one[part] for one in lists}
+    try:
+        step(*(parts.get(id(one), one) for one in arguments),
+             **{name: parts.get(id(one), one) for name, one in named.items()})
+    finally:
+        for one in lists:
+            one[part] = parts[id(one)]
 
 
 def _is_along(value, parameters: list) -> bool:

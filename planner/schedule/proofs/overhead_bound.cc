@@ -25,17 +25,16 @@ struct Counts {
 class Covering {
  public:
   Covering(const GapTable& table, std::uint64_t budget, const Counts& counts) {
-    std::vector<std::uint32_t>& row = row_;
-    row.resize(table.needed.size() + 1);
+    row_.resize(table.needed.size() + 1);
     for (std::size_t op = 0; op < table.needed.size(); ++op) {
-      row[op] = static_cast<std::uint32_t>(excess_.size());
+      row_[op] = static_cast<std::uint32_t>(excess_.size());
       if (table.needed[op] > budget) excess_.push_back(static_cast<double>(table.needed[op] - budget));
     }
-    row.back() = static_cast<std::uint32_t>(excess_.size());
+    row_.back() = static_cast<std::uint32_t>(excess_.size());
     for (const Gap& gap : table.gaps) {
-      if (row[gap.first] < row[gap.end] || row[gap.next_end] > 0)
-        columns_.push_back({row[gap.first], row[gap.end], row[gap.next_end], static_cast<double>(gap.bytes),
-                            cost_of(gap, counts)});
+      if (row_[gap.first] < row_[gap.end] || row_[gap.next_end] > 0)
+        columns_.push_back({row_[gap.first], row_[gap.end], row_[gap.next_end],
+                            static_cast<double>(gap.bytes), cost_of(gap, counts)});
     }
   }
 

@@ -10,7 +10,7 @@
 namespace stowage::planner::schedule {
 namespace {
 
-constexpr double kWarm = 0.05;      // of the cost: by so much more is taken half of the time at first
+constexpr double kWarm = 0.05;      // of the cost: so much more is taken one time in e at first
 constexpr double kPerPart = 4;      // what is held beyond the budget costs, in the cost per budget
 constexpr std::uint64_t kWays = 4;  // to change a list
 
@@ -66,9 +66,7 @@ class Annealing {
   std::vector<Step> changed_steps() {
     std::vector<Step> steps = present_.steps;
     const std::uint32_t way = below(kWays);
-    if (way == 0) {
-      add(steps);
-    } else if (steps.empty()) {
+    if (way == 0 || steps.empty()) {
       add(steps);
     } else if (way == 1) {
       steps.erase(steps.begin() + below(steps.size()));

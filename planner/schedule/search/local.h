@@ -14,8 +14,7 @@
 
 namespace stowage::planner::schedule {
 
-/// `found` or what is cheaper, after about `changes` changes. What running an op again costs besides its own
-/// time is `replay_ns`. Requires: it holds at most `budget` bytes.
+/// `found`, or what adds less, after so many `changes`. Requires: it holds at most `budget` bytes.
 [[nodiscard]] Found improve(const OpGraph& graph, std::uint64_t budget, const Found& found,
                             std::uint64_t changes, std::uint64_t seed, const std::stop_token& stop);
 
