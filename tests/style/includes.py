@@ -19,7 +19,7 @@ ALLOWED = {
 # no room stands on top of all of them.
 ROOMS = {
     "allocator": ("arena", "layout", "online", "cuda", "model"),
-    "planner/schedule": ("chains", "check", "model", "proofs", "sweeps", "search"),
+    "planner/schedule": ("chains", "check", "model", "proofs", "blocks", "sweeps", "search"),
     "tracer": ("recorder", "cupti/records", "cupti/times", "cupti", "clocks", "observers"),
     "planner/placement": ("problem", "instance", "greedy", "search/state", "search", "windows", "proofs"),
     "recompute": ("threads", "ops", "settings", "stores", "recipe", "encode", "storage", "away", "residency", "choice",
@@ -49,7 +49,8 @@ FOREIGN = {
                         "recompute/threads/seen_thread.")),
     "CUPTI": (r"cupti", ("simulator/stand_ins/api.h", "simulator/stand_ins/cupti/")),
     "Kineto": (r"kineto/", ("plugin/cuda/device/device_clock.cc",)),
-    "lp_solve": (r"(lpsolve/|lp_lib\.h)", ("planner/placement/windows/location_ilp.cc",)),
+    "lp_solve": (r"(lpsolve/|lp_lib\.h)",
+                 ("planner/placement/windows/location_ilp.cc", "planner/schedule/blocks/option_program.cc")),
     "TBB": (r"(oneapi/)?tbb/", ("planner/",)),
     "FlatBuffers": (r"flatbuffers/", ("core/format/",)),
     "zstd": (r"zstd", ("core/format/",)),

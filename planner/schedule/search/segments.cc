@@ -5,39 +5,9 @@
 #include "planner/schedule/chains/checkpoints.h"
 
 namespace stowage::planner::schedule {
-namespace {
-
-std::uint32_t neediest_op(const OpGraph& graph) {
-  Model model(graph);
-  std::uint64_t most = 0;
-  std::uint32_t found = 0;
-  for (const OpGraph::Event& event : graph.events) {
-    if (event.kind == OpGraph::EventKind::kBirth) model.birth(event.index);
-    if (event.kind == OpGraph::EventKind::kDeath) model.death(event.index);
-    if (event.kind == OpGraph::EventKind::kEnd) model.end(event.index);
-    if (event.kind != OpGraph::EventKind::kBegin) continue;
-    model.lock(event.index);
-    if (const std::uint64_t need = model.run(event.index); need > most) {
-      most = need;
-      found = event.index;
-    }
-  }
-  return found;
-}
-
-}  // namespace
 
 Segments::Segments(const OpGraph& graph, std::uint64_t smallest)
-    : graph_(graph), neediest_(neediest_op(graph)) {
-  for (std::uint32_t buffer = 0; buffer < graph.buffers.size(); ++buffer) {
-    const std::vector<std::uint32_t>& touched = graph.touched[buffer];
-    if (!graph.buffers[buffer].may_go || graph.buffers[buffer].bytes < smallest) continue;
-    const auto after = std::upper_bound(touched.begin(), touched.end(), neediest_);
-    if (after == touched.begin() || after == touched.end() || *std::prev(after) == neediest_) continue;
-    held_.push_back({buffer, touched.front(), *std::prev(after) + 1});
-  }
-  std::sort(held_.begin(), held_.end(), [](const Spanning& a, const Spanning& b) { return a.made < b.made; });
-}
+    : graph_(graph), neediest_(neediest_op(graph)), held_(held_over(graph, neediest_, smallest)) {}
 
 // An op of another segment, before the neediest one, starts from something that the buffer holds.
 bool Segments::is_read_later(std::uint32_t buffer, std::uint32_t end) const {
@@ -75,7 +45,7 @@ std::vector<Step> Segments::evictions(std::uint64_t bytes) const {
 
 std::vector<Step> Segments::evictions_of_chain() const {
   std::vector<Layer> layers;
-  for (const Spanning& one : held_) layers.push_back({.output = graph_.buffers[one.buffer].bytes});
+  for (const HeldBuffer& one : held_) layers.push_back({.output = graph_.buffers[one.buffer].bytes});
   std::vector<std::size_t> borders;
   for (const std::uint32_t kept : least_traced_peak(layers).kept) {
     if (kept + 1 < held_.size()) borders.push_back(kept + 1);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/schedule/blocks/held.h"
 #include "planner/schedule/model/play.h"
 
 namespace stowage::planner::schedule {
@@ -27,18 +28,12 @@ class Segments {
   [[nodiscard]] std::vector<Step> evictions_of_chain() const;
 
  private:
-  /// A buffer that is used before the op that needs most, and again behind it.
-  struct Spanning {
-    std::uint32_t buffer = 0;
-    std::uint32_t made = 0;       ///< the first op that uses it
-    std::uint32_t idle_from = 0;  ///< the op after the last one before
-  };
   [[nodiscard]] bool is_read_later(std::uint32_t buffer, std::uint32_t end) const;
   [[nodiscard]] std::vector<Step> evictions_before(const std::vector<std::size_t>& borders) const;
 
   const OpGraph& graph_;
-  std::uint32_t neediest_;      ///< the op that needs most
-  std::vector<Spanning> held_;  ///< over it, in the order in which they are made
+  std::uint32_t neediest_;        ///< the op that needs most
+  std::vector<HeldBuffer> held_;  ///< over it, in the order in which they are made
 };
 
 }  // namespace stowage::planner::schedule
