@@ -6,9 +6,10 @@ namespace stowage::planner::schedule {
 
 Result<Schedule> BackgroundScheduler::make(const StepLog& log, Bytes budget, Effort effort,
                                            const std::stop_token& stop) {
-  constexpr std::uint64_t kMoreWork = 10;
+  constexpr std::uint64_t kMoreWork = 4, kMostWork = 10;
   ScheduleOptions options;
   if (effort == Effort::kMore) options.work_limit *= kMoreWork;
+  if (effort == Effort::kMost) options.work_limit *= kMostWork;
   options.or_unplaced = true;
   return make_schedule(log, budget, options, stop);
 }

@@ -20,8 +20,14 @@ namespace stowage::planner::schedule {
 /// How long to search.
 enum class Effort : std::uint8_t {
   kFirst,  ///< a good one soon
-  kMore,   ///< ten times as long, for one that costs less
+  kMore,   ///< four times as long, for one that costs less
+  kMost,   ///< ten times as long
 };
+
+/// The next longer one. Requires: it is not the longest.
+[[nodiscard]] constexpr Effort longer(Effort effort) {
+  return effort == Effort::kFirst ? Effort::kMore : Effort::kMost;
+}
 
 class BackgroundScheduler {
  public:

@@ -120,14 +120,17 @@ void ScheduleController::take_schedule(std::uint64_t number) {
   const bool first = std::exchange(asked_now_, false) && (!improving_ || wait_ > kLongestHoldUp);
   std::optional<Result<Schedule>> made = scheduler_.poll(first ? wait_ : std::chrono::milliseconds(0));
   if (!made) return;
-  if (std::exchange(improving_, false)) return take_better(*made, number);
+  if (std::exchange(improving_, false)) {
+    take_better(*made, number);
+    return ask_better();
+  }
   if (made->ok()) {
     if (leaves_trial(**made)) return;
     follow(**made, number);
     return follows() && !scheduler_.busy() ? ask_better() : void();
   }
   if (state_.load() != State::kFollowing || on_trial_) {
-    if (effort_ == Effort::kFirst && !on_trial_) return ask(budget_, Effort::kMore);
+    if (effort_ == Effort::kFirst && !on_trial_) return ask(budget_, Effort::kMost);
     return stay_alone(made->error().message);
   }
   tries_ = kMostTries;  // keep the present one, which is for more bytes
@@ -138,7 +141,7 @@ void ScheduleController::follow(const Schedule& schedule, std::uint64_t number) 
   const bool is_dearer = rescue_cost_.is_below(schedule);
   if (state_.load() != State::kFollowing && is_dearer) {
     if (schedule.received) return ask(budget_);  // this time it is made here
-    if (effort_ == Effort::kFirst) return ask(budget_, Effort::kMore);
+    if (effort_ == Effort::kFirst) return ask(budget_, Effort::kMost);
     const std::string copies = rescue_cost_.copies_ns() == 0 ? "" : " and copies";
     const std::string copy = schedule.copies == 0 ? "" : " and copy";
     return stay_alone("rescue recomputes" + copies + " for " + in_ms(rescue_cost_.ns().value_or(0)) +

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t kMostTrials = 3;   // iterations that may differ: an evaluation may come first
 constexpr std::uint64_t kSmallGain = 100;  // 1/this of the ops' time: not worth another schedule
+constexpr std::uint64_t kPlansGain = 20;   // 1/this of the iteration's time: worth another plan
 
 }  // namespace
 
@@ -63,21 +64,23 @@ void ScheduleController::keep_schedule(bool is_last) {
 // An earlier run has looked for what it kept. What another rank made is looked for like one made here: all
 // ranks are to have the better one.
 void ScheduleController::ask_better() {
-  if (effort_ == Effort::kMore || log_ == nullptr || on_trial_) return;
+  if (effort_ == Effort::kMost || log_ == nullptr || !follows() || on_trial_) return;
   if (kept_ != nullptr && kept_->facts().found > 0) return;
   const std::uint64_t most_gained = present_.added_ns() - std::min(present_.added_ns(), present_.bound_ns);
   if (most_gained < ops_ns(*log_) / kSmallGain) return;
-  improving_ = asked_now_ = static_cast<bool>(scheduler_.submit(log_, budget_, Effort::kMore));
+  effort_ = longer(effort_);
+  improving_ = asked_now_ = static_cast<bool>(scheduler_.submit(log_, budget_, effort_));
 }
 
-// Not for next to nothing. Where an arena is planned under the present one, so that the session has to plan
-// again, or none fits under the better one, only for much.
+// Not for next to nothing. Where an arena is planned under the present one, the session has to plan again:
+// not for little. Where none fits under the better one, only for much.
 void ScheduleController::take_better(const Result<Schedule>& made, std::uint64_t number) {
   if (!made || !follows() || log_ == nullptr) return;
   const std::uint64_t all_ns = ops_ns(*log_), present_ns = present_.added_ns();
   if (made->added_ns() + all_ns / kSmallGain > present_ns) return;
-  const bool costs_a_plan = held_ || (has_arena_ && !is_placed(*made));
-  if (costs_a_plan && !is_too_dear(present_ns, made->added_ns(), all_ns)) return;
+  if (held_ && made->added_ns() + (all_ns + present_ns) / kPlansGain > present_ns) return;
+  const bool loses_plans = has_arena_ && !is_placed(*made);
+  if (loses_plans && !is_too_dear(present_ns, made->added_ns(), all_ns)) return;
   follow(*made, number);
   const std::lock_guard lock(mutex_);
   ++facts_.improved;

@@ -97,7 +97,7 @@ KeptSchedules::Maker KeptSchedules::before(Maker make) {
   using planner::schedule::Effort;
   return [this, make = std::move(make)](const StepLog& log, Bytes budget, Effort effort,
                                         const std::stop_token& stop) {
-    if (effort == Effort::kMore) return make(log, budget, effort, stop);
+    if (effort != Effort::kFirst) return make(log, budget, effort, stop);
     return this->make(make, log, budget, stop);
   };
 }

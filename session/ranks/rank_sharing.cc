@@ -26,6 +26,19 @@ constexpr std::chrono::milliseconds kGrace{1000};
 /// What another rank planned may be so much above the bound of this one's lifetimes.
 constexpr double kMostAbove = 0.01;
 
+/// Behind the name of what was searched for so long.
+const char* name_of(Effort effort) {
+  switch (effort) {
+    case Effort::kFirst:
+      return "";
+    case Effort::kMore:
+      return "/more";
+    case Effort::kMost:
+      return "/most";
+  }
+  return "";
+}
+
 /// Empty if plans cannot be written down.
 Exchange::Value encoded(const JointPlan& made, const JointOptions& options) {
   KeptPlans shared;
@@ -142,9 +155,9 @@ Result<Schedule> RankSharing::schedule(const StepLog& log, Bytes budget, Effort 
   const auto make = [&] { return planner::schedule::BackgroundScheduler::make(log, budget, effort, stop); };
   if (!on_ || !log.validate()) return make();
   Work<Schedule> work;
-  work.name = "stowage/schedules/" + digest_of(log, budget) + (effort == Effort::kMore ? "/more" : "");
+  work.name = "stowage/schedules/" + digest_of(log, budget) + name_of(effort);
   work.noun = "schedules";
-  work.longest_s = effort == Effort::kMore ? kLongestSearchSeconds : kLongestScheduleSeconds;
+  work.longest_s = effort == Effort::kFirst ? kLongestScheduleSeconds : kLongestSearchSeconds;
   work.counts = &SharingFacts::schedules;
   work.for_itself = !is_new(work.name);
   work.make = make;

@@ -17,10 +17,32 @@ TEST_F(BetterScheduleTest, WhileOneIsFollowedABetterOneIsLookedFor) {
   EXPECT_EQ(budget_.facts().improved, 1u);
   EXPECT_NE(budget_.number(), first);
   for (int i = 0; i < 3; ++i) followed();
-  EXPECT_EQ(asked_better_, 1u);
+  EXPECT_EQ(asked_better_, 2u) << "the longest search finds none that is better still";
   EXPECT_EQ(budget_.facts().improved, 1u);
   EXPECT_TRUE(budget_.is_steady());
   EXPECT_EQ(budgets_.size(), 1u);
+}
+
+TEST_F(BetterScheduleTest, TheLongestSearchComesBehindTheLongerOne) {
+  better_ns_ = 5 * kOpNs;
+  best_ns_ = 3 * kOpNs;
+  until_followed();
+  followed();
+  EXPECT_EQ(budget_.facts().recompute_ns, 5 * kOpNs);
+  followed();
+  EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
+  EXPECT_EQ(budget_.facts().improved, 2u);
+  followed();
+  EXPECT_EQ(asked_better_, 2u);
+}
+
+TEST_F(BetterScheduleTest, TheLongestSearchIsAskedThoughTheLongerOneFoundNothing) {
+  best_ns_ = 3 * kOpNs;
+  until_followed();
+  followed();
+  EXPECT_EQ(budget_.facts().improved, 0u);
+  followed();
+  EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
 }
 
 TEST_F(BetterScheduleTest, WhereRescueCostsLessTheSearchGoesOnOnce) {
@@ -52,7 +74,7 @@ TEST_F(BetterScheduleTest, NoBetterOneIsLookedForWhereThereIsHardlyAny) {
 }
 
 TEST_F(BetterScheduleTest, UnderAPlanALittleBetterIsNotGoodEnough) {
-  better_ns_ = 6 * kOpNs;
+  better_ns_ = 7 * kOpNs - kOpNs / 4;
   until_followed();
   budget_.hold(true);
   followed();
@@ -61,13 +83,13 @@ TEST_F(BetterScheduleTest, UnderAPlanALittleBetterIsNotGoodEnough) {
   EXPECT_EQ(budget_.facts().recompute_ns, 7 * kOpNs);
 }
 
-TEST_F(BetterScheduleTest, UnderAPlanAMuchBetterOneIsFollowed) {
-  better_ns_ = 3 * kOpNs;
+TEST_F(BetterScheduleTest, UnderAPlanOneIsFollowedThatMakesIterationsATwentiethShorter) {
+  better_ns_ = 5 * kOpNs;
   until_followed();
   const std::uint64_t first = budget_.number();
   budget_.hold(true);
   followed();
-  EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
+  EXPECT_EQ(budget_.facts().recompute_ns, 5 * kOpNs);
   EXPECT_NE(budget_.number(), first) << "so the session plans again";
 }
 

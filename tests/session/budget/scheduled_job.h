@@ -38,12 +38,12 @@ class ScheduledJob : public ::testing::Test {
     schedule.bound_ns = bound_ns_;
     return schedule;
   }
-  Result<Schedule> better_one(const StepLog& log, Bytes budget) {
+  Result<Schedule> better_one(const StepLog& log, Bytes budget, std::uint64_t added_ns) {
     ++asked_better_;
     if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
     Schedule schedule = usual_one(log);
     schedule.actions.front().entry = schedule.actions.back().entry = 1;
-    schedule.replay_ns = better_ns_;
+    schedule.replay_ns = added_ns;
     schedule.height = better_height_;
     return schedule;
   }
@@ -51,7 +51,8 @@ class ScheduledJob : public ::testing::Test {
   ScheduleController::Maker maker() {
     return
         [this](const StepLog& log, Bytes budget, Effort effort, const std::stop_token&) -> Result<Schedule> {
-          if (effort == Effort::kMore) return better_one(log, budget);
+          if (effort == Effort::kMore) return better_one(log, budget, better_ns_);
+          if (effort == Effort::kMost) return better_one(log, budget, std::min(better_ns_, best_ns_));
           budgets_.push_back(budget);
           if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
           Schedule schedule = usual_one(log);
@@ -102,6 +103,7 @@ class ScheduledJob : public ::testing::Test {
   std::size_t received_ = 0;                ///< of them, another process made
   std::uint64_t bound_ns_ = 0;              ///< of all
   std::uint64_t better_ns_ = 1000 * kOpNs;  ///< that the longer search's schedules take
+  std::uint64_t best_ns_ = 1000 * kOpNs;    ///< and those of the longest, if it is less
   Bytes better_height_{kLimit.value() / 2};
   std::size_t asked_better_ = 0;
   Bytes least_{0};
