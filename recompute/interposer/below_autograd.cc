@@ -15,6 +15,7 @@
 #include "recompute/ops/op_traits.h"
 #include "recompute/ops/tensor_parts.h"
 #include "recompute/threads/seen_thread.h"
+#include "recompute/threads/thread_state.h"
 
 namespace stowage::recompute {
 namespace {
@@ -27,6 +28,8 @@ void run_kernel(const c10::OperatorHandle& op, const OpTraits& traits, c10::Disp
   call.begin(torch::jit::last(*stack, traits.arguments));
   op.redispatchBoxed(below, stack);
   call.end(torch::jit::last(*stack, traits.returns));
+  if (at::Tensor* const copied = this_thread().copied; copied != nullptr && traits.name == "aten::clone")
+    *copied = torch::jit::last(*stack, 1)[0].toTensor();
 }
 
 void on_kernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {

@@ -257,11 +257,15 @@ Encodable encodable_of(Name name) {
   if (name == "relu" || name == "relu_") return Encodable::kRectified;
   if (name == "max_pool2d_with_indices") return Encodable::kPooled;
   if (name == "max_pool3d_with_indices") return Encodable::kPooledBodies;
-  return name == "native_dropout" ? Encodable::kDropped : Encodable::kNothing;
+  if (name == "native_dropout") return Encodable::kDropped;
+  const bool is_served = name == "hardtanh" || name == "hardtanh_" || name == "leaky_relu";
+  return is_served ? Encodable::kServed : Encodable::kNothing;
 }
 
+bool is_served_backward(Name name) { return name == "hardtanh_backward" || name == "leaky_relu_backward"; }
+
 int encoded_argument_of(Name name) {
-  if (name == "threshold_backward" || name == "native_dropout_backward") return 1;
+  if (name == "threshold_backward" || name == "native_dropout_backward" || is_served_backward(name)) return 1;
   return name == "max_pool2d_with_indices_backward" || name == "max_pool3d_with_indices_backward" ? 7 : -1;
 }
 

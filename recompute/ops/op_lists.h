@@ -27,8 +27,11 @@ enum class Encodable : std::uint8_t {
   kPooled,        ///< its second result, the indices; and of its input, a ReLU's, the sign
   kPooledBodies,  ///< the same, of three dimensions
   kDropped,       ///< its second result, the mask of a dropout
+  kServed,        ///< its input, or autograd's copy of that: its result serves as well (stand_ins.h)
 };
 Encodable encodable_of(std::string_view name);
+/// An op of the backward pass that what its op made serves as well as what that read.
+bool is_served_backward(std::string_view name);
 /// The argument that an op of the backward pass reads, and that may be encoded; -1: none.
 int encoded_argument_of(std::string_view name);
 /// Writes the whole of its first argument without reading it: fill_, uniform_, …

@@ -77,6 +77,7 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
     traits.over_gradient = over_gradient_of(schema);
     traits.encodable = encodable_of(name);
     traits.encoded_argument = encoded_argument_of(name);
+    traits.served_backward = is_served_backward(name);
   }
   traits.rewritable = traits.tensorwise || traits.convolution_backward || traits.over_gradient != nullptr ||
                       traits.encodable != Encodable::kNothing || traits.encoded_argument >= 0;

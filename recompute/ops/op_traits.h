@@ -45,6 +45,7 @@ struct OpTraits {
   Products products = Products::kNone;
   Encodable encodable = Encodable::kNothing;
   std::int32_t encoded_argument = -1;  ///< that it reads and that may be encoded
+  bool served_backward = false;        ///< what its op made serves as well as that argument (stand_ins.h)
   Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments
   std::int32_t training = -1;    ///< the argument that says so; -1: always

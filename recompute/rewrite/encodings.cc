@@ -67,7 +67,8 @@ bool is_masked(const at::Tensor& saved, c10::ArrayRef<c10::IValue> arguments) {
 at::Tensor take_encoded(const at::Tensor& tensor) {
   const Lock lock(machine().mutex);
   StorageRecord* const record = record_of_all(tensor);
-  return record == nullptr ? at::Tensor() : std::exchange(record->current->encoded, at::Tensor());
+  if (record == nullptr || record->current->served != 0) return {};
+  return std::exchange(record->current->encoded, at::Tensor());
 }
 
 }  // namespace

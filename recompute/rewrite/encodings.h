@@ -24,7 +24,7 @@ namespace stowage::recompute {
 /// Around a call that runs with autograd on, and what is on the device under `limit` bytes.
 class Encoding {
  public:
-  /// Requires: traits.encodable != kNothing. `arguments`: those of the call.
+  /// Requires: traits.encodable is neither kNothing nor kServed. `arguments`: those of the call.
   Encoding(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments, std::uint64_t limit);
   /// After the call, with what it returned.
   void end(c10::ArrayRef<c10::IValue> results) const;

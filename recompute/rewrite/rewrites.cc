@@ -12,6 +12,7 @@
 #include "recompute/rewrite/list_groups.h"
 #include "recompute/rewrite/reused_gradient.h"
 #include "recompute/rewrite/split_backward.h"
+#include "recompute/rewrite/stand_ins.h"
 
 namespace stowage::recompute {
 namespace {
@@ -102,6 +103,12 @@ bool run_encoding(const RewritableCall& call) {
     return false;
   const std::uint64_t limit = limit_for(call.arguments());
   if (limit == 0) return false;
+  if (call.traits.encodable == Encodable::kServed) {
+    ServedCall served(call.traits, call.arguments());
+    call.run(call.op, call.traits, call.below, call.stack);
+    served.end(torch::jit::last(*call.stack, call.traits.returns));
+    return true;
+  }
   const Encoding encoding(call.traits, call.arguments(), limit);
   call.run(call.op, call.traits, call.below, call.stack);
   encoding.end(torch::jit::last(*call.stack, call.traits.returns));
@@ -116,17 +123,29 @@ void run_masked(const RewritableCall& call, const at::Tensor& mask) {
   run_instead(call, fill, {call.arguments()[0], mask, c10::Scalar(0)});
 }
 
+c10::IValue& saved_argument(const RewritableCall& call) {
+  return torch::jit::peek(*call.stack, static_cast<std::size_t>(call.traits.encoded_argument),
+                          call.traits.arguments);
+}
+
+// An op of the backward pass that what is in memory anyway serves as well as what was saved.
+void put_stand_in(const RewritableCall& call) {
+  if (!call.traits.served_backward || !call.plain || at::GradMode::is_enabled()) return;
+  if (at::Tensor stand_in = stand_in_for(call.traits, call.arguments()); stand_in.defined())
+    saved_argument(call) = std::move(stand_in);
+}
+
 // An op of the backward pass, of whose arguments one is kept in fewer bytes.
 bool run_decoded(const RewritableCall& call) {
   const OpTraits& traits = call.traits;
-  if (traits.encoded_argument < 0 || !call.plain || at::GradMode::is_enabled()) return false;
+  if (traits.encoded_argument < 0 || traits.served_backward || !call.plain || at::GradMode::is_enabled())
+    return false;
   const at::Tensor decoded = decoded_argument(traits, call.arguments());
   if (!decoded.defined()) return false;
   if (traits.over_gradient != nullptr) {
     run_masked(call, decoded);
   } else {
-    torch::jit::peek(*call.stack, static_cast<std::size_t>(traits.encoded_argument), traits.arguments) =
-        decoded;
+    saved_argument(call) = decoded;
     call.run(call.op, traits, call.below, call.stack);
   }
   return true;
@@ -135,6 +154,7 @@ bool run_decoded(const RewritableCall& call) {
 }  // namespace
 
 bool run_rewritten(const RewritableCall& call) {
+  put_stand_in(call);
   return run_encoding(call) || run_decoded(call) || run_in_parts(call) || run_over_gradient(call);
 }
 

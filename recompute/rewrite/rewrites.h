@@ -1,6 +1,6 @@
 // Calls that run as others with the same bits, in less memory: in parts (list_groups.h, split_backward.h),
-// over a gradient (reused_gradient.h), or with what the backward pass needs kept in fewer bytes
-// (encodings.h).
+// over a gradient (reused_gradient.h), with what the backward pass needs kept in fewer bytes (encodings.h),
+// or with what is in memory anyway in its place (stand_ins.h).
 //
 // Only under a limit, and as the settings allow. Thread safety: for the calling thread.
 #pragma once

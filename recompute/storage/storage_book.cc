@@ -121,6 +121,7 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
       "evicted values that start from this content are restored, or it is kept, before it is written");
   old.home = nullptr;
   old.encoded.reset();
+  ++record.writes;
   record.current = std::move(value);
   record.current->home = &record;
   record.stored.reset();

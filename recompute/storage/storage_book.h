@@ -37,6 +37,7 @@ struct StorageRecord : Recycled<StorageRecord> {
   std::uint64_t bytes = 0;
   const void* data = nullptr;          ///< when last resident
   std::uint64_t last_use = 0;          ///< number of the op
+  std::uint64_t writes = 0;            ///< that gave it new content
   std::uint32_t locks = 0;             ///< running ops and recomputations that need it
   std::int64_t stream = -1;            ///< the first stream that used it; -1: none yet
   bool evicted = false;                ///< its bytes are gone, and are made again

@@ -7,17 +7,22 @@
 #include <cstdint>
 #include <utility>
 
+namespace at {
+class Tensor;
+}
+
 namespace stowage::recompute {
 
 struct ThreadState {
-  int opaque = 0;             ///< > 0: it runs code that may touch memory unseen
-  int replaying = 0;          ///< > 0: it recomputes
-  int may_fail = 0;           ///< > 0: after an out-of-memory error something else is tried
-  int running_ops = 0;        ///< its part of the runtime's
-  int scheduled = 0;          ///< > 0: it carries out a schedule
-  int quiet = 0;              ///< > 0: what it frees is no doing of the job's
-  const char* op = nullptr;   ///< name of the op that it runs; null: none
-  std::int64_t op_bytes = 0;  ///< what its op has taken and not given back so far, as allocators report it
+  int opaque = 0;                ///< > 0: it runs code that may touch memory unseen
+  int replaying = 0;             ///< > 0: it recomputes
+  int may_fail = 0;              ///< > 0: after an out-of-memory error something else is tried
+  int running_ops = 0;           ///< its part of the runtime's
+  int scheduled = 0;             ///< > 0: it carries out a schedule
+  int quiet = 0;                 ///< > 0: what it frees is no doing of the job's
+  const char* op = nullptr;      ///< name of the op that it runs; null: none
+  at::Tensor* copied = nullptr;  ///< where to put what autograd copies in its call; null: nobody asks
+  std::int64_t op_bytes = 0;     ///< what its op has taken and not given back so far, as allocators report it
 };
 
 inline ThreadState& this_thread() noexcept {

@@ -1,0 +1,116 @@
+#include "recompute/rewrite/stand_ins.h"
+
+#include <c10/core/ScalarTypeToTypeMeta.h>
+
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "core/support/mix.h"
+#include "recompute/machine/machine.h"
+#include "recompute/ops/argument.h"
+#include "recompute/ops/tensor_memory.h"
+#include "recompute/threads/suspension.h"
+#include "recompute/threads/thread_state.h"
+
+namespace stowage::recompute {
+namespace {
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+constexpr std::uint64_t kSmallest = std::uint64_t{1} << 16u;  // bytes
+
+std::uint64_t bits_of(double number) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+
+// A number of the type, so that a result that was cut off there compares as the bound does.
+bool is_exact(double bound, at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+      return true;
+    case at::kFloat:
+      return static_cast<double>(static_cast<float>(bound)) == bound;
+    case at::kHalf:
+      return static_cast<double>(static_cast<c10::Half>(static_cast<float>(bound))) == bound;
+    case at::kBFloat16:
+      return static_cast<double>(static_cast<c10::BFloat16>(static_cast<float>(bound))) == bound;
+    default:
+      return false;
+  }
+}
+
+// Which op it is, forward or backward, and with which bounds or slope; 0: its result does not serve.
+std::uint64_t kind_of(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments, at::ScalarType type) {
+  const std::size_t first = traits.served_backward ? 2 : 1;
+  for (std::size_t i = first; i < arguments.size(); ++i) {
+    if (!arguments[i].isScalar() && !arguments[i].isBool()) return 0;
+  }
+  const double low = arguments[first].toScalar().toDouble();
+  if (traits.name.find("leaky") != std::string::npos) {
+    const bool reads_result = traits.served_backward && arguments[first + 1].toBool();
+    return low >= 0 && !reads_result ? mix(bits_of(low)) | 1u : 0;
+  }
+  const double high = arguments[first + 1].toScalar().toDouble();
+  if (!(low <= high) || !is_exact(low, type) || !is_exact(high, type)) return 0;
+  return mix(mix(bits_of(low)) + bits_of(high)) | 1u;
+}
+
+// The record of what the tensor shows all of, where code that is not seen cannot write it.
+StorageRecord* seen_record_of(const at::Tensor& tensor) {
+  if (!shows_plain_memory(tensor) || !shows_all(tensor)) return nullptr;
+  StorageRecord* const record = machine().book.find(tensor.storage().unsafeGetStorageImpl());
+  return record == nullptr || record->is_reached() ? nullptr : record;
+}
+
+std::uint64_t served_by(const StorageRecord& result, std::uint64_t kind) {
+  return mix(kind + result.writes) | 1u;
+}
+
+}  // namespace
+
+ServedCall::ServedCall(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments)
+    : kind_(kind_of(traits, arguments, arguments[0].toTensor().scalar_type())),
+      asked_before_(this_thread().copied) {
+  if (kind_ == 0) return;
+  if (traits.mutates) {
+    this_thread().copied = &saved_;
+  } else {
+    saved_ = arguments[0].toTensor();
+  }
+}
+
+ServedCall::~ServedCall() { this_thread().copied = asked_before_; }
+
+void ServedCall::end(c10::ArrayRef<c10::IValue> results) {
+  this_thread().copied = asked_before_;
+  const at::Tensor& result = results[0].toTensor();
+  if (!saved_.defined() || !result.requires_grad() || result.nbytes() < kSmallest) return;
+  if (suspended() || this_thread().opaque > 0 || !are_alike(saved_, result)) return;
+  const Lock lock(machine().mutex);
+  StorageRecord* const record = seen_record_of(result);
+  StorageRecord* const saved = seen_record_of(saved_);
+  if (record == nullptr || saved == nullptr || record == saved) return;
+  Value& value = *saved->current;
+  if (!value.recipe || value.encoded.defined()) return;
+  value.encoded = result.tensor_data();  // without what autograd knows of it
+  value.served = served_by(*record, kind_);
+}
+
+at::Tensor stand_in_for(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {
+  const at::Tensor* const saved = tensor_in(arguments[static_cast<std::size_t>(traits.encoded_argument)]);
+  if (saved == nullptr) return {};
+  const std::uint64_t kind = kind_of(traits, arguments, saved->scalar_type());
+  const Lock lock(machine().mutex);
+  StorageRecord* const record = seen_record_of(*saved);
+  if (kind == 0 || record == nullptr || record->current->served == 0) return {};
+  const at::Tensor& result = record->current->encoded;
+  const StorageRecord* const home = result.defined() ? seen_record_of(result) : nullptr;
+  if (home == nullptr || served_by(*home, kind) != record->current->served) return {};
+  record->current->served = 0;
+  return std::exchange(record->current->encoded, at::Tensor());
+}
+
+}  // namespace stowage::recompute
