@@ -36,10 +36,6 @@ void for_each_plane(const at::Tensor& all, std::int64_t length,
   }
 }
 
-at::Tensor is_set(const at::Tensor& elements) {
-  return elements.scalar_type() == at::kBool ? elements : at::le(elements, 0);
-}
-
 // As in PyTorch's kernels: autograd is above them.
 using InKernel = at::AutoDispatchBelowADInplaceOrView;
 
@@ -49,7 +45,7 @@ at::Tensor pack_kernel(const at::Tensor& self) {
   const std::int64_t length = (all.numel() + kPlanes - 1) / kPlanes;
   at::Tensor bits = at::zeros({length}, self.options().dtype(at::kByte));
   for_each_plane(all, length, [&](std::int64_t plane, const at::Tensor& elements) {
-    bits.narrow(0, 0, elements.numel()).add_(is_set(elements).view(at::kByte), 1 << plane);
+    bits.narrow(0, 0, elements.numel()).add_(elements.view(at::kByte), 1 << plane);
   });
   return bits;
 }

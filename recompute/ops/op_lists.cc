@@ -264,9 +264,13 @@ Encodable encodable_of(Name name) {
 
 bool is_served_backward(Name name) { return name == "hardtanh_backward" || name == "leaky_relu_backward"; }
 
+bool is_pooling_backward(Name name) {
+  return name == "max_pool2d_with_indices_backward" || name == "max_pool3d_with_indices_backward";
+}
+
 int encoded_argument_of(Name name) {
-  if (name == "threshold_backward" || name == "native_dropout_backward" || is_served_backward(name)) return 1;
-  return name == "max_pool2d_with_indices_backward" || name == "max_pool3d_with_indices_backward" ? 7 : -1;
+  if (name == "native_dropout_backward" || is_served_backward(name)) return 1;
+  return is_pooling_backward(name) ? 7 : -1;
 }
 
 bool overwrites_self(Name name) { return among(kOverwriting, name); }

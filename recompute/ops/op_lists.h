@@ -23,13 +23,18 @@ std::string_view overload_over_gradient(std::string_view name);
 /// What of an op's tensors an op of the backward pass reads in full bytes, and needs in fewer (encodings.h).
 enum class Encodable : std::uint8_t {
   kNothing,
-  kRectified,     ///< its result: of a ReLU, whose sign is enough
-  kPooled,        ///< its second result, the indices; and of its input, a ReLU's, the sign
+  kRectified,     ///< its result, of a ReLU: what a pooling of it gives serves (early_masks.h)
+  kPooled,        ///< its second result, the indices
   kPooledBodies,  ///< the same, of three dimensions
   kDropped,       ///< its second result, the mask of a dropout
   kServed,        ///< its input, or autograd's copy of that: its result serves as well (stand_ins.h)
 };
 Encodable encodable_of(std::string_view name);
+inline bool is_pooling(Encodable encodable) {
+  return encodable == Encodable::kPooled || encodable == Encodable::kPooledBodies;
+}
+/// The backward op of a max pooling with indices.
+bool is_pooling_backward(std::string_view name);
 /// An op of the backward pass that what its op made serves as well as what that read.
 bool is_served_backward(std::string_view name);
 /// The argument that an op of the backward pass reads, and that may be encoded; -1: none.

@@ -78,6 +78,8 @@ void read_lists(std::string_view name, const c10::FunctionSchema& schema, OpTrai
     traits.encodable = encodable_of(name);
     traits.encoded_argument = encoded_argument_of(name);
     traits.served_backward = is_served_backward(name);
+    traits.pooling_backward = is_pooling_backward(name);
+    traits.masks_gradient = name == "threshold_backward";
   }
   traits.rewritable = traits.tensorwise || traits.convolution_backward || traits.over_gradient != nullptr ||
                       traits.encodable != Encodable::kNothing || traits.encoded_argument >= 0;

@@ -45,6 +45,8 @@ struct OpTraits {
   Products products = Products::kNone;
   Encodable encodable = Encodable::kNothing;
   std::int32_t encoded_argument = -1;  ///< that it reads and that may be encoded
+  bool pooling_backward = false;       ///< of a max pooling with indices
+  bool masks_gradient = false;         ///< aten::threshold_backward, that of a ReLU
   bool served_backward = false;        ///< what its op made serves as well as that argument (stand_ins.h)
   Drawing drawing;
   std::int32_t statistics = -1;  ///< training batch-norm: first of two running-statistics arguments

@@ -29,6 +29,12 @@ class SourceLine;
 struct Recipe;
 struct StorageRecord;
 
+/// A tensor that serves an op of the backward pass as well as a value (rewrite/stand_ins.h, early_masks.h).
+struct StandIn {
+  at::Tensor tensor;
+  std::uint64_t key = 0;  ///< of the op, and of the state of the tensor in which it does
+};
+
 struct Value : Counted<Value> {
   Value();
   ~Value();
@@ -38,20 +44,20 @@ struct Value : Counted<Value> {
   /// It is a leaf from now on.
   void forget_recipe();
 
-  StorageRecord* home = nullptr;       ///< where it is the current version; null once overwritten or freed
-  Ref<Recipe> recipe;                  ///< null: a leaf
-  c10::Storage anchor;                 ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
-  std::unique_ptr<StoredCopy> stored;  ///< of a kept leaf that was offloaded: instead of `anchor`
-  std::uint64_t stored_bytes = 0;      ///< of `stored`
-  at::Tensor encoded;                  ///< what an op to come needs of it, in fewer bytes (encode/codecs.h),
-                                       ///< or what serves it as well (rewrite/stand_ins.h)
-  std::uint64_t served = 0;            ///< 0: in fewer bytes; else which op, and while what has not changed
-  std::uint64_t stamp = 0;             ///< of the latest walk that visited it
-  std::uint32_t anchors = 0;           ///< evicted storages that need this leaf
-  std::uint32_t depth = 0;             ///< ops on the longest way from a leaf
-  std::uint32_t output = 0;            ///< which of its recipe's
-  std::int32_t cost_set = -1;          ///< in NeighbourSets while it is not materialised
-  std::uint32_t cost_generation = 0;   ///< of NeighbourSets, for which `cost_set` holds
+  StorageRecord* home = nullptr;         ///< where it is the current version; null once overwritten or freed
+  Ref<Recipe> recipe;                    ///< null: a leaf
+  c10::Storage anchor;                   ///< of a leaf, while `anchors` > 0: its home's storage, or a copy
+  std::unique_ptr<StoredCopy> stored;    ///< of a kept leaf that was offloaded: instead of `anchor`
+  std::uint64_t stored_bytes = 0;        ///< of `stored`
+  at::Tensor encoded;                    ///< what an op to come needs of it, in fewer bytes (encode/codecs.h)
+  std::unique_ptr<StandIn> stand_in;     ///< what an op to come may read instead
+  std::uint64_t masked_for = 0;          ///< the ReLU for whose gradient it has its zeros (early_masks.h)
+  std::uint64_t stamp = 0;               ///< of the latest walk that visited it
+  std::uint32_t anchors = 0;             ///< evicted storages that need this leaf
+  std::uint32_t depth = 0;               ///< ops on the longest way from a leaf
+  std::uint32_t output = 0;              ///< which of its recipe's
+  std::int32_t cost_set = -1;            ///< in NeighbourSets while it is not materialised
+  std::uint32_t cost_generation = 0;     ///< of NeighbourSets, for which `cost_set` holds
   WriteState write = WriteState::kOpen;  ///< at its home
   bool kept = false;       ///< not at home, but `anchor` or `stored` has it: an overwritten leaf, or a spare
   bool rectified = false;  ///< a ReLU made it

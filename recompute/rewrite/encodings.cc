@@ -38,13 +38,11 @@ void keep(const at::Tensor& tensor, at::Tensor encoded) {
   machine().counters.encoded_total += Bytes(tensor.nbytes());
 }
 
-// `rectified`: only what a ReLU made.
-bool is_worth_it(const at::Tensor& tensor, std::uint64_t limit, bool rectified = false) {
+bool is_worth_it(const at::Tensor& tensor, std::uint64_t limit) {
   constexpr std::uint64_t kSmallest = std::uint64_t{1} << 20u;
   if (tensor.nbytes() < std::max(kSmallest, limit / 1024)) return false;
   const Lock lock(machine().mutex);
-  const Value* const value = encodable_value(tensor);
-  return value != nullptr && (value->rectified || !rectified);
+  return encodable_value(tensor) != nullptr;
 }
 
 // The indices are those within an image, or a body.
@@ -56,19 +54,10 @@ std::int64_t largest_index(const at::Tensor& pooled, Encodable encodable) {
 // One op on a few of such tensors fills the memory.
 bool is_huge(const at::Tensor& tensor, std::uint64_t limit) { return tensor.nbytes() >= limit / 4; }
 
-// The call gives nothing but a gradient, laid out as `saved` is, with zeros where that is not positive.
-bool is_masked(const at::Tensor& saved, c10::ArrayRef<c10::IValue> arguments) {
-  const at::Tensor* const gradient = tensor_in(arguments[0]);
-  const c10::IValue& threshold = arguments.back();
-  return threshold.isScalar() && threshold.toScalar().toDouble() == 0 && gradient != nullptr &&
-         shows_plain_memory(*gradient) && are_alike(*gradient, saved);
-}
-
 at::Tensor take_encoded(const at::Tensor& tensor) {
   const Lock lock(machine().mutex);
   StorageRecord* const record = record_of_all(tensor);
-  if (record == nullptr || record->current->served != 0) return {};
-  return std::exchange(record->current->encoded, at::Tensor());
+  return record == nullptr ? at::Tensor() : std::exchange(record->current->encoded, at::Tensor());
 }
 
 }  // namespace
@@ -92,12 +81,11 @@ void Encoding::end(c10::ArrayRef<c10::IValue> results) const {
     return;
   }
   if (is_worth_it(second, limit_)) keep(second, narrow_indices(second, largest_index(input_, encodable_)));
-  if (is_worth_it(input_, limit_, true)) keep(input_, pack_bits(input_));
 }
 
 at::Tensor decoded_argument(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {
   const at::Tensor* const tensor = tensor_in(arguments[static_cast<std::size_t>(traits.encoded_argument)]);
-  if (tensor == nullptr || (tensor->is_floating_point() && !is_masked(*tensor, arguments))) return {};
+  if (tensor == nullptr) return {};
   const at::Tensor encoded = take_encoded(*tensor);
   if (!encoded.defined()) return {};
   return tensor->scalar_type() == at::kLong ? widen_indices(encoded, *tensor) : unpack_bits(encoded, *tensor);

@@ -1,5 +1,5 @@
 // Values that are kept in fewer bytes for the one op of the backward pass that reads them again: the indices
-// of a max pooling, the mask of a dropout, and of what a ReLU gave a pooling whether it is positive.
+// of a max pooling, the mask of a dropout.
 //
 // The tensor itself is then read by nobody, so that it can be evicted for nothing. The encoded bytes are a
 // tensor like any other, made from it by an op that is recorded, and go when the op has read them; should
@@ -36,8 +36,7 @@ class Encoding {
 };
 
 /// What a call of the backward pass can read instead of its argument number traits.encoded_argument, which is
-/// not negative: the indices, the mask, or a bool tensor that is true where a ReLU's gradient is 0.
-/// Undefined: nothing was encoded.
+/// not negative: the indices, or the mask. Undefined: nothing was encoded.
 at::Tensor decoded_argument(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments);
 
 }  // namespace stowage::recompute

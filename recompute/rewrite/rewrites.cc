@@ -8,6 +8,7 @@
 #include "recompute/machine/machine.h"
 #include "recompute/ops/argument.h"
 #include "recompute/ops/tensor_memory.h"
+#include "recompute/rewrite/early_masks.h"
 #include "recompute/rewrite/encodings.h"
 #include "recompute/rewrite/list_groups.h"
 #include "recompute/rewrite/reused_gradient.h"
@@ -110,17 +111,12 @@ bool run_encoding(const RewritableCall& call) {
     return true;
   }
   const Encoding encoding(call.traits, call.arguments(), limit);
+  const torch::jit::Stack arguments(call.arguments().begin(), call.arguments().end());
   call.run(call.op, call.traits, call.below, call.stack);
-  encoding.end(torch::jit::last(*call.stack, call.traits.returns));
+  const c10::ArrayRef<c10::IValue> results = torch::jit::last(*call.stack, call.traits.returns);
+  encoding.end(results);
+  if (is_pooling(call.traits.encodable)) note_pooled(arguments, results);
   return true;
-}
-
-// Zeros where `mask` is true, in place of a ReLU's backward pass.
-void run_masked(const RewritableCall& call, const at::Tensor& mask) {
-  static const auto& fill_new = *new c10::OperatorHandle(schema_of("aten::masked_fill", "Scalar"));
-  static const auto& fill_old = *new c10::OperatorHandle(schema_of("aten::masked_fill_", "Scalar"));
-  const c10::OperatorHandle& fill = may_write_over_gradient(call) ? fill_old : fill_new;
-  run_instead(call, fill, {call.arguments()[0], mask, c10::Scalar(0)});
 }
 
 c10::IValue& saved_argument(const RewritableCall& call) {
@@ -142,12 +138,33 @@ bool run_decoded(const RewritableCall& call) {
     return false;
   const at::Tensor decoded = decoded_argument(traits, call.arguments());
   if (!decoded.defined()) return false;
-  if (traits.over_gradient != nullptr) {
-    run_masked(call, decoded);
-  } else {
-    saved_argument(call) = decoded;
-    call.run(call.op, traits, call.below, call.stack);
-  }
+  saved_argument(call) = decoded;
+  call.run(call.op, traits, call.below, call.stack);
+  return true;
+}
+
+// The zeros of a ReLU before a pooling are set in the pooling's gradient.
+bool run_masked_early(const RewritableCall& call) {
+  static const auto& mask_op = *new c10::OperatorHandle(schema_of("aten::threshold_backward", ""));
+  if (!call.traits.pooling_backward || !call.plain || at::GradMode::is_enabled()) return false;
+  const EarlyMask mask = early_mask_for(call.arguments());
+  if (!mask.pooled.defined()) return false;
+  torch::jit::Stack masked{call.arguments()[0], mask.pooled, c10::Scalar(0)};
+  call.run(mask_op, traits_of(mask_op), call.below, &masked);
+  torch::jit::peek(*call.stack, 0, call.traits.arguments) = std::move(masked.back());
+  if (!run_decoded(call)) call.run(call.op, call.traits, call.below, call.stack);
+  note_masked(call.stack->back().toTensor(), mask);
+  return true;
+}
+
+// A ReLU's backward pass on a gradient that has its zeros.
+bool run_nothing(const RewritableCall& call) {
+  if (!call.traits.masks_gradient || !call.plain || at::GradMode::is_enabled() ||
+      !is_masked_already(call.arguments()))
+    return false;
+  c10::IValue gradient = call.arguments()[0];
+  torch::jit::drop(*call.stack, call.traits.arguments);
+  call.stack->push_back(std::move(gradient));
   return true;
 }
 
@@ -155,7 +172,8 @@ bool run_decoded(const RewritableCall& call) {
 
 bool run_rewritten(const RewritableCall& call) {
   put_stand_in(call);
-  return run_encoding(call) || run_decoded(call) || run_in_parts(call) || run_over_gradient(call);
+  return run_encoding(call) || run_masked_early(call) || run_nothing(call) || run_decoded(call) ||
+         run_in_parts(call) || run_over_gradient(call);
 }
 
 }  // namespace stowage::recompute

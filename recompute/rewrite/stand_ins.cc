@@ -3,6 +3,7 @@
 #include <c10/core/ScalarTypeToTypeMeta.h>
 
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "recompute/machine/machine.h"
 #include "recompute/ops/argument.h"
 #include "recompute/ops/tensor_memory.h"
+#include "recompute/rewrite/seen_record.h"
 #include "recompute/threads/suspension.h"
 #include "recompute/threads/thread_state.h"
 
@@ -58,16 +60,7 @@ std::uint64_t kind_of(const OpTraits& traits, c10::ArrayRef<c10::IValue> argumen
   return mix(mix(bits_of(low)) + bits_of(high)) | 1u;
 }
 
-// The record of what the tensor shows all of, where code that is not seen cannot write it.
-StorageRecord* seen_record_of(const at::Tensor& tensor) {
-  if (!shows_plain_memory(tensor) || !shows_all(tensor)) return nullptr;
-  StorageRecord* const record = machine().book.find(tensor.storage().unsafeGetStorageImpl());
-  return record == nullptr || record->is_reached() ? nullptr : record;
-}
-
-std::uint64_t served_by(const StorageRecord& result, std::uint64_t kind) {
-  return mix(kind + result.writes) | 1u;
-}
+std::uint64_t key_of(const StorageRecord& result, std::uint64_t kind) { return mix(kind + result.writes); }
 
 }  // namespace
 
@@ -94,9 +87,9 @@ void ServedCall::end(c10::ArrayRef<c10::IValue> results) {
   StorageRecord* const saved = seen_record_of(saved_);
   if (record == nullptr || saved == nullptr || record == saved) return;
   Value& value = *saved->current;
-  if (!value.recipe || value.encoded.defined()) return;
-  value.encoded = result.tensor_data();  // without what autograd knows of it
-  value.served = served_by(*record, kind_);
+  if (!value.recipe || value.stand_in) return;
+  // Without what autograd knows of it.
+  value.stand_in = std::make_unique<StandIn>(StandIn{result.tensor_data(), key_of(*record, kind_)});
 }
 
 at::Tensor stand_in_for(const OpTraits& traits, c10::ArrayRef<c10::IValue> arguments) {
@@ -105,12 +98,11 @@ at::Tensor stand_in_for(const OpTraits& traits, c10::ArrayRef<c10::IValue> argum
   const std::uint64_t kind = kind_of(traits, arguments, saved->scalar_type());
   const Lock lock(machine().mutex);
   StorageRecord* const record = seen_record_of(*saved);
-  if (kind == 0 || record == nullptr || record->current->served == 0) return {};
-  const at::Tensor& result = record->current->encoded;
-  const StorageRecord* const home = result.defined() ? seen_record_of(result) : nullptr;
-  if (home == nullptr || served_by(*home, kind) != record->current->served) return {};
-  record->current->served = 0;
-  return std::exchange(record->current->encoded, at::Tensor());
+  if (kind == 0 || record == nullptr || !record->current->stand_in) return {};
+  const StandIn& stand_in = *record->current->stand_in;
+  const StorageRecord* const home = seen_record_of(stand_in.tensor);
+  if (home == nullptr || key_of(*home, kind) != stand_in.key) return {};
+  return std::move(std::exchange(record->current->stand_in, nullptr)->tensor);
 }
 
 }  // namespace stowage::recompute

@@ -121,6 +121,7 @@ void StorageBook::overwrite(StorageRecord& record, Ref<Value> value) {
       "evicted values that start from this content are restored, or it is kept, before it is written");
   old.home = nullptr;
   old.encoded.reset();
+  old.stand_in.reset();
   ++record.writes;
   record.current = std::move(value);
   record.current->home = &record;
@@ -155,6 +156,7 @@ void StorageBook::bury(StorageRecord& record) {
   release_leaves(record);
   record.current->home = nullptr;
   record.current->encoded.reset();
+  record.current->stand_in.reset();
   by_address_.erase(key_of(record.address));
   const std::size_t place = record.place;
   if (place + 1 < records_.size()) {

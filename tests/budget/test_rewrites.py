@@ -39,7 +39,7 @@ def test_masks_and_indices_in_fewer_bytes_let_it_train_in_less():
     assert done.returncode == 0, done.stderr[-3000:]
     report = json.loads(done.stdout.splitlines()[-1])
     budget, schedule = report["budget"], report["budget"]["schedule"]
-    assert budget["encodings"] > 16 and budget["encoded_bytes"] > 16 * (196 << 20)
+    assert budget["encodings"] >= 16 and budget["encoded_bytes"] >= 16 * (98 << 20)
     assert schedule["followed"] and 0 < schedule["encode_ms"] < schedule["ops_ms"] / 4
     assert report["state"] == "planned" and budget["refusals"] == 0
     assert report["device"]["misuses"] == 0 and report["device"]["looked_at"] > 0.98 * report["device"]["launches"]

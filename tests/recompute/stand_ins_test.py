@@ -240,8 +240,8 @@ def ops_whose_backward_reads_self() -> set[str]:
 
 
 SETTINGS = {"hardtanh": (-1, 1), "leaky_relu": (0.2,), "threshold": (0.5, 0.25), "softplus": (1, 20), "elu": (1, 1, 1),
-            "hardshrink": (0.5,), "softshrink": (0.5,), "gelu": (), "silu": (), "mish": (), "hardswish": (), "hardsigmoid": (),
-            "logit": (0.25,)}
+            "hardshrink": (0.5,), "softshrink": (0.5,), "gelu": (), "silu": (), "mish": (), "hardswish": (),
+            "hardsigmoid": (), "logit": (0.25,)}
 NOT_OF_ELEMENTS = {"glu", "matrix_exp"}
 RARE = {"hardshrink", "threshold"}  # theirs would serve, too
 
