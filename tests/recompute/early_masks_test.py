@@ -1,4 +1,4 @@
-"""A pooling's gradient gets the zeros of the ReLU before it, whose result is then read by nobody. Nobody sees a difference."""
+"""A pooling's gradient gets the zeros of the ReLU before it, whose result nobody reads then. Nobody sees a difference."""
 
 import pytest
 import torch
