@@ -49,8 +49,7 @@ bool is_unseen_until_relu() {
 
 }  // namespace
 
-void note_pooled(c10::ArrayRef<c10::IValue> arguments, c10::ArrayRef<c10::IValue> results) {
-  const at::Tensor& rectified = arguments[0].toTensor();
+void note_pooled(const at::Tensor& rectified, c10::ArrayRef<c10::IValue> results) {
   const at::Tensor &pooled = results[0].toTensor(), &indices = results[1].toTensor();
   if (!rectified.requires_grad() || rectified.nbytes() < kSmallest) return;
   if (suspended() || this_thread().opaque > 0) return;

@@ -19,8 +19,8 @@
 
 namespace stowage::recompute {
 
-/// After a call of a max pooling with autograd on: its result tells of its argument's signs.
-void note_pooled(c10::ArrayRef<c10::IValue> arguments, c10::ArrayRef<c10::IValue> results);
+/// After a call of a max pooling of `rectified` with autograd on: its result tells of the signs there.
+void note_pooled(const at::Tensor& rectified, c10::ArrayRef<c10::IValue> results);
 
 /// What a pooling's backward pass can do for the ReLU before it.
 struct EarlyMask {

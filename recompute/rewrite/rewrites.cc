@@ -111,11 +111,11 @@ bool run_encoding(const RewritableCall& call) {
     return true;
   }
   const Encoding encoding(call.traits, call.arguments(), limit);
-  const torch::jit::Stack arguments(call.arguments().begin(), call.arguments().end());
+  const c10::IValue pooled = is_pooling(call.traits.encodable) ? call.arguments()[0] : c10::IValue();
   call.run(call.op, call.traits, call.below, call.stack);
   const c10::ArrayRef<c10::IValue> results = torch::jit::last(*call.stack, call.traits.returns);
   encoding.end(results);
-  if (is_pooling(call.traits.encodable)) note_pooled(arguments, results);
+  if (pooled.isTensor()) note_pooled(pooled.toTensor(), results);
   return true;
 }
 

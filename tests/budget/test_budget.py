@@ -24,7 +24,7 @@ SHORT = ("deep_perceptron", "torch_encoder", "unet")
 NAMES = list(JOBS) if os.environ.get("STOWAGE_BUDGET_JOBS") == "all" else SHORT
 BESIDE = {"evaluated_perceptron": "6MiB", "fed_by_workers": "11MiB"}  # less than half of what they need
 DOUBLE_BACKWARD_PEAK = 13_595_872  # bytes that deep_double_backward holds without a budget
-RESIDENT_EXTRA = 24 << 20  # what a job's process takes beside tensors: code, kernels' scratch, recipes; 5 to 17 MB
+RESIDENT_EXTRA = 26 << 20  # what a process takes beside tensors: code, scratch, recipes, a search for schedules; 5 to 25 MB
 
 
 @functools.cache
