@@ -1,5 +1,7 @@
 #include "recompute/recipe/random_state.h"
 
+#include <ATen/core/Tensor.h>
+
 #include <mutex>
 
 namespace stowage::recompute {

@@ -38,7 +38,7 @@ bool is_asked_for(Node* node) {
 
 // The pooling's node passes what it makes to a ReLU's, and to nobody else.
 bool is_unseen_until_relu() {
-  const std::shared_ptr<Node> node = torch::autograd::get_current_node();
+  const auto node = torch::autograd::get_current_node();  // of another kind of pointer in each torch
   if (!node || node->num_outputs() != 1 || !node->post_hooks().empty()) return false;
   if (node->name() != "MaxPool2DWithIndicesBackward0" && node->name() != "MaxPool3DWithIndicesBackward0")
     return false;

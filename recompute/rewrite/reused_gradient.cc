@@ -29,7 +29,7 @@ constexpr std::array kNodes = {
 constexpr std::uint32_t kNodeAndCall = 2;  // references: autograd's list of gradients, and the stack
 
 bool is_called_by_its_node() {
-  const std::shared_ptr<torch::autograd::Node> node = torch::autograd::get_current_node();
+  const auto node = torch::autograd::get_current_node();  // of another kind of pointer in each torch
   return node && among(kNodes, node->name());
 }
 
