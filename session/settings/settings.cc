@@ -63,7 +63,7 @@ const std::vector<Entry>& table() {
       flag("STOWAGE_REUSE_GRADIENTS", &Settings::reuse_gradients,
            "under a budget: backward passes of elementwise ops write over gradients that nobody else has"),
       flag("STOWAGE_ENCODE", &Settings::encode,
-           "under a budget: keep masks and indices for the backward pass in fewer bytes"),
+           "under a budget: keep masks and indices in fewer bytes, or not at all where results serve"),
       flag("STOWAGE_RECORD_OPS", &Settings::record_ops, "record ATen ops too, not only allocations"),
       choice("STOWAGE_CUPTI", &Settings::cupti, {"auto", "0", "1"},
              "time a GPU's ops by CUPTI; auto: under a budget, and for STOWAGE_TRACE; else by CUDA events"),
