@@ -28,13 +28,12 @@ def trained(job, source: torch.Tensor, limit: int, evicts: bool):
     torch.manual_seed(0)
     probe.evict(torch.randn(512) * 2)
     x = source.detach().clone(memory_format=torch.preserve_format).requires_grad_()
-    probe.library.probe_note_limit(limit)
     before = probe.counters()["restores"]
-    rectified, result, seen = job(x * 1)
-    evicted = evicts and probe.evict(rectified)
-    if result is not None:
-        result.backward(torch.linspace(-1, 1, result.numel()).to(result.dtype).view(result.shape))
-    probe.library.probe_note_limit(0)
+    with probe.ops_under(limit):
+        rectified, result, seen = job(x * 1)
+        evicted = evicts and probe.evict(rectified)
+        if result is not None:
+            result.backward(torch.linspace(-1, 1, result.numel()).to(result.dtype).view(result.shape))
     others = [bits(one) for one in seen()]
     return (bits(x.grad) if x.grad is not None else b"", others), (probe.counters()["restores"] - before, evicted)
 
@@ -188,14 +187,9 @@ def test_nobody_sees_a_difference(job, dtype):
 
 
 def test_what_stands_in_does_not_outlive_a_pass_that_is_given_up():
-    with probe.limited(1 << 30) as most:
-        probe.library.probe_note_limit(LARGE_LIMIT)
-        for _ in range(40):
-            x = torch.randn(4, 8, 128, 256, requires_grad=True)
-            y = F.max_pool2d(F.relu(x * 2), 2)
-            del x, y
-        probe.library.probe_note_limit(0)
-        assert most() < 20 * (4 << 20)
+    def forward():
+        F.max_pool2d(F.relu(torch.randn(4, 8, 128, 256, requires_grad=True) * 2), 2)
+    assert probe.most_held_by(forward, 40, LARGE_LIMIT) < 20 * (4 << 20)
 
 
 def test_same_bits_with_forced_evictions():
@@ -206,8 +200,4 @@ def test_same_bits_with_forced_evictions():
         layers(torch.randn(4, 3, 96, 96)).square().sum().backward()
         return [bits(one.grad) for one in layers.parameters()]
     wanted = train()
-    for seed in range(8):
-        with probe.installed(every=1, seed=seed):
-            probe.library.probe_note_limit(LARGE_LIMIT)
-            assert train() == wanted
-            probe.library.probe_note_limit(0)
+    assert probe.results_with_evictions(train, 8, LARGE_LIMIT) == [wanted] * 8

@@ -83,18 +83,42 @@ def limited(more: int):
         library.probe_budget(0)
 
 
+@contextlib.contextmanager
+def ops_under(limit: int):
+    """Ops that need much memory at once go by `limit` bytes, for the body."""
+    library.probe_note_limit(limit)
+    try:
+        yield
+    finally:
+        library.probe_note_limit(0)
+
+
 def runs_within(work, more: int, limit: int) -> bool:
     """Whether `work` ends without an out-of-memory error where CPU tensors may take `more` bytes above those that they have
     now. Ops that need much memory at once go by `limit`."""
-    library.probe_note_limit(limit)
     try:
-        with limited(more):
+        with ops_under(limit), limited(more):
             work()
     except torch.OutOfMemoryError:
         return False
-    finally:
-        library.probe_note_limit(0)
     return True
+
+
+def most_held_by(work, times: int, limit: int) -> int:
+    """Bytes, above those that CPU tensors have now, while `work` is done so often."""
+    with ops_under(limit), limited(1 << 30) as most:
+        for _ in range(times):
+            work()
+        return most()
+
+
+def results_with_evictions(work, seeds: int, limit: int) -> list:
+    """What `work` gives with something evicted before each op, once for each seed."""
+    found = []
+    for seed in range(seeds):
+        with installed(every=1, seed=seed), ops_under(limit):
+            found.append(work())
+    return found
 
 
 def is_evicted(tensor: torch.Tensor) -> bool:

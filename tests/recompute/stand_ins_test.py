@@ -33,12 +33,11 @@ def trained(job, source: torch.Tensor, limit: int, evicts: bool):
     torch.manual_seed(0)
     probe.evict(torch.randn(512) * 2)
     x = source.detach().clone(memory_format=torch.preserve_format).requires_grad_()
-    probe.library.probe_note_limit(limit)
     before = probe.counters()["restores"]
-    saved, result = job(x * 1)
-    evicted = [one for one in saved if evicts and probe.evict(one)]
-    result.backward(torch.linspace(-1, 1, result.numel()).to(result.dtype).view(result.shape))
-    probe.library.probe_note_limit(0)
+    with probe.ops_under(limit):
+        saved, result = job(x * 1)
+        evicted = [one for one in saved if evicts and probe.evict(one)]
+        result.backward(torch.linspace(-1, 1, result.numel()).to(result.dtype).view(result.shape))
     return bits(x.grad), bits(result.detach()), probe.counters()["restores"] - before, len(evicted)
 
 
@@ -159,12 +158,10 @@ def test_a_graph_that_is_kept_is_gone_through_twice():
 
     def gradients(limit: int) -> list[bytes]:
         probe.evict(torch.randn(512) * 2)
-        probe.library.probe_note_limit(limit)
         x = source.clone().requires_grad_()
-        y = F.relu6(x * 2)
-        found = [bits(torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=again)[0]) for again in (True, False)]
-        probe.library.probe_note_limit(0)
-        return found
+        with probe.ops_under(limit):
+            y = F.relu6(x * 2)
+            return [bits(torch.autograd.grad(y, x, torch.ones_like(y), retain_graph=again)[0]) for again in (True, False)]
     assert gradients(LIMIT) == gradients(0)
 
 
@@ -173,24 +170,17 @@ def test_a_gradient_of_a_gradient():
 
     def second(limit: int) -> bytes:
         probe.evict(torch.randn(512) * 2)
-        probe.library.probe_note_limit(limit)
         x = source.clone().requires_grad_()
-        first, = torch.autograd.grad(F.leaky_relu(x * x, 0.1).sum(), x, create_graph=True)
-        found, = torch.autograd.grad(first.sum(), x)
-        probe.library.probe_note_limit(0)
-        return bits(found)
+        with probe.ops_under(limit):
+            first, = torch.autograd.grad(F.leaky_relu(x * x, 0.1).sum(), x, create_graph=True)
+            return bits(torch.autograd.grad(first.sum(), x)[0])
     assert second(LIMIT) == second(0)
 
 
 def test_a_pass_without_a_backward_pass_leaves_nothing_in_memory():
-    with probe.limited(1 << 30) as most:
-        probe.library.probe_note_limit(LIMIT)
-        for _ in range(40):
-            x = torch.randn(1 << 20, requires_grad=True)
-            y = F.leaky_relu(x * 2)
-            del x, y
-        probe.library.probe_note_limit(0)
-        assert most() < 20 * (4 << 20)
+    def forward():
+        F.leaky_relu(torch.randn(1 << 20, requires_grad=True) * 2)
+    assert probe.most_held_by(forward, 40, LIMIT) < 20 * (4 << 20)
 
 
 def test_same_bits_with_forced_evictions():
@@ -203,11 +193,7 @@ def test_same_bits_with_forced_evictions():
         x.square().sum().backward()
         return [bits(weight.grad) for weight in weights]
     wanted = train()
-    for seed in range(5):
-        with probe.installed(every=1, seed=seed):
-            probe.library.probe_note_limit(LIMIT)
-            assert train() == wanted
-            probe.library.probe_note_limit(0)
+    assert probe.results_with_evictions(train, 5, LIMIT) == [wanted] * 5
 
 
 def serves(op, gradient_of) -> bool:
