@@ -7,7 +7,7 @@
 #include "recompute/encode/codecs.h"
 #include "recompute/machine/machine.h"
 #include "recompute/ops/argument.h"
-#include "recompute/ops/tensor_memory.h"
+#include "recompute/rewrite/seen_record.h"
 #include "recompute/threads/suspension.h"
 #include "recompute/threads/thread_state.h"
 
@@ -16,16 +16,10 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// The record of what the tensor shows all of.
-StorageRecord* record_of_all(const at::Tensor& tensor) {
-  if (!shows_plain_memory(tensor) || !shows_all(tensor)) return nullptr;
-  return machine().book.find(tensor.storage().unsafeGetStorageImpl());
-}
-
 // Without a recipe it would stay in memory, whatever is made of it.
 Value* encodable_value(const at::Tensor& tensor) {
-  StorageRecord* const record = record_of_all(tensor);
-  const bool goes = record != nullptr && !record->is_reached() && record->current->recipe;
+  StorageRecord* const record = seen_record_of(tensor);
+  const bool goes = record != nullptr && record->current->recipe;
   return goes && !record->current->encoded.defined() ? record->current.get() : nullptr;
 }
 

@@ -1,8 +1,6 @@
 #include "recompute/rewrite/stand_ins.h"
 
-#include <c10/core/ScalarTypeToTypeMeta.h>
-
-#include <cstring>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -21,12 +19,6 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 constexpr std::uint64_t kSmallest = std::uint64_t{1} << 16u;  // bytes
-
-std::uint64_t bits_of(double number) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &number, sizeof bits);
-  return bits;
-}
 
 // A number of the type, so that a result that was cut off there compares as the bound does.
 bool is_exact(double bound, at::ScalarType type) {
@@ -53,11 +45,11 @@ std::uint64_t kind_of(const OpTraits& traits, c10::ArrayRef<c10::IValue> argumen
   const double low = arguments[first].toScalar().toDouble();
   if (traits.name.find("leaky") != std::string::npos) {
     const bool reads_result = traits.served_backward && arguments[first + 1].toBool();
-    return low >= 0 && !reads_result ? mix(bits_of(low)) | 1u : 0;
+    return low >= 0 && !reads_result ? mix(std::bit_cast<std::uint64_t>(low)) | 1u : 0;
   }
   const double high = arguments[first + 1].toScalar().toDouble();
   if (!(low <= high) || !is_exact(low, type) || !is_exact(high, type)) return 0;
-  return mix(mix(bits_of(low)) + bits_of(high)) | 1u;
+  return mix(mix(std::bit_cast<std::uint64_t>(low)) + std::bit_cast<std::uint64_t>(high)) | 1u;
 }
 
 std::uint64_t key_of(const StorageRecord& result, std::uint64_t kind) { return mix(kind + result.writes); }

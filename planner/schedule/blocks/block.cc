@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::size_t kLeastItems = 3;
 constexpr std::size_t kLongestClosure = 64;  // ops; what needs more stays
-constexpr std::uint64_t kReplayNs = 2000;    // what running any op again costs besides its own time
 
 /// What one held buffer is made from.
 struct Closure {

@@ -21,6 +21,9 @@ namespace stowage::planner::schedule {
 /// The end of a span that is still open when the iteration ends.
 inline constexpr std::uint64_t kOpenEnd = ~std::uint64_t{0};
 
+/// What running any op again costs besides its own time.
+inline constexpr std::uint64_t kReplayNs = 2000;
+
 /// Held for no buffer of the graph: a workspace, a copy.
 inline constexpr std::uint32_t kNoBuffer = ~std::uint32_t{0};
 

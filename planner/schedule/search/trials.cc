@@ -12,7 +12,6 @@
 namespace stowage::planner::schedule {
 namespace {
 
-constexpr std::uint64_t kReplayNs = 2000;    // what running any op again costs besides its own time
 constexpr std::uint64_t kHiddenCopies = 50;  // 1/this of what they take counts: they need memory's bandwidth
 constexpr std::uint64_t kMovingWork = 5;     // iterations that moving its copies costs
 constexpr std::uint64_t kEventWork = 20;     // steps that playing one event costs, about

@@ -9,8 +9,7 @@
 namespace stowage::planner::schedule {
 namespace {
 
-constexpr std::uint64_t kReplayNs = 2000;  // what running any op again costs at least
-constexpr double kPartOfTime = 0.05;       // that a gap's time has in what it is worth by prices
+constexpr double kPartOfTime = 0.05;  // that a gap's time has in what it is worth by prices
 constexpr double kAllOfGap = std::numeric_limits<double>::infinity();
 constexpr std::size_t kManyValues = 64;  // looked at for one score; beyond, the score is a guess
 
