@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
@@ -19,6 +21,8 @@ inline constexpr Bytes kLimit{std::uint64_t{1} << 20u};
 
 class ScheduledJob : public ::testing::Test {
  protected:
+  using Effort = planner::schedule::Effort;
+
   // An iteration of one op, which rescue runs again `replays` times; it takes 100 ns.
   ScheduledJob() { rescue(7); }
   void rescue(std::uint64_t replays) {
@@ -38,23 +42,21 @@ class ScheduledJob : public ::testing::Test {
     schedule.bound_ns = bound_ns_;
     return schedule;
   }
-  Result<Schedule> better_one(const StepLog& log, Bytes budget, std::uint64_t added_ns) {
-    ++asked_better_;
-    if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
+  Result<Schedule> better_one(const StepLog& log, Bytes budget, Effort effort) {
+    ++(effort == Effort::kMore ? asked_more_ : asked_most_);
+    if (budget < least_.load()) return Error{ErrorCode::kUnplannable, "the least budget is more"};
     Schedule schedule = usual_one(log);
     schedule.actions.front().entry = schedule.actions.back().entry = 1;
-    schedule.replay_ns = added_ns;
+    schedule.replay_ns = effort == Effort::kMore ? better_ns_ : std::min(better_ns_, best_ns_);
     schedule.height = better_height_;
     return schedule;
   }
-  using Effort = planner::schedule::Effort;
   ScheduleController::Maker maker() {
     return
         [this](const StepLog& log, Bytes budget, Effort effort, const std::stop_token&) -> Result<Schedule> {
-          if (effort == Effort::kMore) return better_one(log, budget, better_ns_);
-          if (effort == Effort::kMost) return better_one(log, budget, std::min(better_ns_, best_ns_));
+          if (effort != Effort::kFirst) return better_one(log, budget, effort);
           budgets_.push_back(budget);
-          if (budget < least_) return Error{ErrorCode::kUnplannable, "the least budget is more"};
+          if (budget < least_.load()) return Error{ErrorCode::kUnplannable, "the least budget is more"};
           Schedule schedule = usual_one(log);
           schedule.replay_ns = budgets_.size() <= made_ns_.size() ? made_ns_[budgets_.size() - 1] : 7 * kOpNs;
           schedule.received = budgets_.size() <= received_;
@@ -105,8 +107,10 @@ class ScheduledJob : public ::testing::Test {
   std::uint64_t better_ns_ = 1000 * kOpNs;  ///< that the longer search's schedules take
   std::uint64_t best_ns_ = 1000 * kOpNs;    ///< and those of the longest, if it is less
   Bytes better_height_{kLimit.value() / 2};
-  std::size_t asked_better_ = 0;
-  Bytes least_{0};
+  // One search may run while the test reads these: the longest begins when the longer one's is taken.
+  std::atomic<std::size_t> asked_more_{0};
+  std::atomic<std::size_t> asked_most_{0};
+  std::atomic<Bytes> least_{Bytes(0)};
   Bytes height_{kLimit.value() / 2};
   std::uint64_t marks_ = 0;
   ScheduleController budget_{torch_, std::chrono::minutes(1), maker()};
