@@ -92,6 +92,7 @@ Status Runtime::install(const Options& options) {
   if (!all.on.load()) {
     all.counters = {};
     all.residency.reset_counts();
+    all.forgive_thrashing();  // it counts from there
     all.findings.reset();
     all.restores.reset();
   }

@@ -229,3 +229,17 @@ def test_of_two_values_the_one_that_is_used_later_goes():
             del early, late, rows
             probe.library.probe_end_iteration()
     assert gone[0] == [True, False] and gone[2:] == [[False, True]] * 2
+
+
+def test_what_was_recomputed_before_the_runtime_was_begun_anew_is_no_thrashing():
+    """Counts begin at 0 then: of 32,768 ops on, what was recomputed before them is judged no more."""
+    def decays() -> float:
+        values = [torch.arange(1024.0)]
+        for _ in range(60):
+            values.append(values[-1] * 0.5)
+        return sum(float(value[7]) for value in values)
+    expected = decays()
+    for limit in 8 * [64 << 10]:
+        with probe.installed(smallest=1), probe.limited(limit):
+            assert [decays() for _ in range(60)] == 60 * [expected]
+            assert probe.counters()["replays"] > 0
