@@ -10,6 +10,13 @@
 namespace stowage::recompute {
 namespace {
 
+constexpr double kReplayNs = 2000;  // what running any op again costs at least
+
+// Of the op that made it alone.
+double own_cost_ns(const Value& value) {
+  return static_cast<double>(value.recipe->signature->cost_ns()) + kReplayNs;
+}
+
 double bytes_by_staleness(std::uint64_t bytes, std::uint64_t now, std::uint64_t last_use) {
   return static_cast<double>(bytes) * static_cast<double>(now - std::min(now, last_use) + 1);
 }
@@ -59,7 +66,6 @@ bool lies_in(const std::vector<AddressRange>& ranges, std::uintptr_t address) {
 // once. What is there now and dies before `until` has to be made again, too: of a gradient whole layers. Once
 // the sum is above `enough` it may be left incomplete.
 double Evictor::cost_ns(Value& value, std::uint64_t until, double enough) {
-  constexpr double kReplayNs = 2000;  // what running any op again costs at least
   double sum = 0;
   const auto consumers = consumers_.find(&value);
   if (consumers != consumers_.end()) {
@@ -76,7 +82,7 @@ double Evictor::cost_ns(Value& value, std::uint64_t until, double enough) {
   while (!waiting_.empty() && sum <= enough) {
     const Value& at = *waiting_.back();
     waiting_.pop_back();
-    sum += static_cast<double>(at.recipe->signature->cost_ns()) + kReplayNs;
+    sum += own_cost_ns(at);
     for (const Input& input : at.recipe->inputs) {
       Value* const below = input.value.get();
       if (below == nullptr || !below->recipe || below->stamp == stamp || will_be_there(*below, until))
@@ -147,6 +153,14 @@ std::vector<Evictor::Candidate> Evictor::candidates(const Bounds& bounds) {
   return found;
 }
 
+// No more than score() of it, whatever else is evicted meanwhile.
+double Evictor::least_score(const Candidate& candidate) {
+  if (candidate.foreign != nullptr) return candidate.score;
+  if (candidate.is_copy() || !candidate.made_again) return candidate.copy_score;
+  const Value& value = candidate.is_spare() ? *candidate.value : *candidate.record->current;
+  return std::min(own_cost_ns(value) / candidate.weight, candidate.copy_score);
+}
+
 // Of its two ways the cheaper.
 double Evictor::score(Candidate& candidate, double enough) {
   if (candidate.foreign != nullptr) return candidate.score;
@@ -185,16 +199,26 @@ bool Evictor::take(const Candidate& candidate) {
 // score that was right once is a lower bound later, and the candidate with the least is the right one if its
 // score still holds when it is taken.
 std::uint64_t Evictor::make_room(std::uint64_t bytes, const Bounds& bounds) {
-  const auto later = [](const Candidate& a, const Candidate& b) {
+  struct Entry {
+    double score;  ///< or less than it
+    std::uint64_t serial;
+    std::size_t at;  ///< of `found`
+  };
+  // Sums end as far above the next score, so that the same one is not begun again for each small rise of it.
+  constexpr double kFurther = 4;
+  const auto later = [](const Entry& a, const Entry& b) {
     return a.score != b.score ? a.score > b.score : a.serial > b.serial;
   };
   note_consumers();
-  std::vector<Candidate> heap = candidates(bounds);
+  std::vector<Candidate> found = candidates(bounds);
+  std::vector<Entry> heap;
+  heap.reserve(found.size());
+  for (const Candidate& one : found) heap.push_back({least_score(one), one.serial, heap.size()});
   std::make_heap(heap.begin(), heap.end(), later);
   std::uint64_t freed = 0;
   while (freed < bytes && !heap.empty()) {
     std::pop_heap(heap.begin(), heap.end(), later);
-    Candidate& least = heap.back();
+    Candidate& least = found[heap.back().at];
     // An eviction may have found out that this one cannot be made again.
     if (least.is_storage() && least.made_again && !Residency::may_evict(*least.record)) {
       least.made_again = false;
@@ -204,9 +228,9 @@ std::uint64_t Evictor::make_room(std::uint64_t bytes, const Bounds& bounds) {
       }
     }
     const double next = heap.size() > 1 ? heap.front().score : kNever;
-    const double present = score(least, next);
+    const double present = score(least, kFurther * next);
     if (present > next) {
-      least.score = present;
+      heap.back().score = present;
       std::push_heap(heap.begin(), heap.end(), later);
       continue;
     }

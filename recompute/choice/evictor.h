@@ -47,7 +47,7 @@ class Evictor {
     StorageRecord* record;  ///< of a copy: one that starts from it
     Value* value;           ///< a spare or a copy; null: `record` is meant
     ForeignBuffer* foreign;
-    double score;   ///< or less than it
+    double score;   ///< of a buffer of other code
     double weight;  ///< bytes by staleness
     std::uint64_t bytes;
     std::uint64_t serial;
@@ -67,6 +67,7 @@ class Evictor {
   std::vector<Candidate> candidates(const Bounds& bounds);
   void add_copies(StorageRecord& evicted, const Bounds& bounds, std::uint64_t stamp,
                   std::vector<Candidate>& found);
+  static double least_score(const Candidate& candidate);
   double score(Candidate& candidate, double enough);
   void note_consumers();
   void note_consumer(Value& evicted, std::uint64_t stamp);
