@@ -36,6 +36,7 @@ PAGE = Page(__file__)
 SHARES = (0.75, 0.66, 0.5)
 LEAST = (0.45, 0.4, 0.35, 0.33, 0.3, 0.25, 0.2, 0.15)
 WARM = 4  # iterations until choices repeat
+PERIOD = 4  # iterations that may differ: then they come again
 
 
 def _vision(model: nn.Module, batch: int, side: int) -> jobs.Trainer:
@@ -69,12 +70,64 @@ def lstm() -> jobs.Trainer:
     return jobs._supervised(model, ids, ids.roll(-1, 1), None, jobs.token_loss)
 
 
+class Experts(nn.Module):
+    """Each row goes to one of eight, which get different shares of the rows in every iteration."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.norm, self.gate = nn.LayerNorm(width), nn.Linear(width, 8)
+        self.experts = nn.ModuleList(nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+                                     for _ in range(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        normed = self.norm(x)
+        weights, chosen = self.gate(normed).softmax(-1).max(-1)
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            rows = (chosen == number).nonzero().squeeze(1)
+            out = out.index_add(0, rows, expert(normed[rows]) * weights[rows, None])
+        return x + out
+
+
+def _stepper(model: nn.Module, loss_of: Callable[[int], torch.Tensor]) -> jobs.Trainer:
+    """With data of its own in each iteration."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
+
+    def step(i: int) -> list[float]:
+        optimizer.zero_grad()
+        loss = loss_of(i)
+        loss.backward()
+        optimizer.step()
+        return [loss.item()]
+    return jobs.Trainer([model], [optimizer], step)
+
+
+def experts() -> jobs.Trainer:
+    model = nn.Sequential(nn.Linear(64, 64), *(Experts(64) for _ in range(4)), nn.Linear(64, 64))
+
+    def loss(_: int) -> torch.Tensor:
+        rows = torch.randn(4096, 64)
+        return (model(rows) - rows.roll(1, 1)).square().mean()
+    return _stepper(model, loss)
+
+
+def varying_lengths() -> jobs.Trainer:
+    embed, gru, head = nn.Embedding(64, 64), nn.GRU(64, 64, 2, batch_first=True, dropout=0.2), nn.Linear(64, 64)
+    model = nn.ModuleList([embed, gru, head])
+
+    def loss(i: int) -> torch.Tensor:
+        words = torch.randint(64, (128, (24, 40, 32, 36)[i % PERIOD]))
+        return nn.functional.cross_entropy(head(gru(embed(words))[0]).flatten(0, 1), words.flatten())
+    return _stepper(model, loss)
+
+
 JOBS = {"ResNet-18": resnet18, "U-Net": unet, "DenseNet": densenet, "GPT": lambda: _transformer(True),
-        "BERT": lambda: _transformer(False), "LSTM": lstm}
+        "BERT": lambda: _transformer(False), "LSTM": lstm, "mixture of experts": experts,
+        "GRU, lengths vary": varying_lengths}
 
 
 class Measured:
-    """A job, the bytes it holds and the bytes that were held before it; it has run for three iterations."""
+    """A job, the bytes it holds and the bytes that were held before it; it has run for some iterations."""
 
     def __init__(self, build: Callable[[], jobs.Trainer]):
         gc.collect()
@@ -83,7 +136,7 @@ class Measured:
         self.job, self.number = build(), 0
         self.run(2)
         probe.library.probe_peak(1)
-        self.run(1)
+        self.run(PERIOD)
         self.peak = probe.library.probe_peak(1) - self.base
 
     def run(self, iterations: int) -> tuple[list[float], float]:
@@ -218,7 +271,7 @@ def main() -> None:
     torch.set_num_threads(1)
     probe.library.probe_budget(0)
     names = [name for name in JOBS if not arguments.only or arguments.only in name]
-    rounds, iterations, runs = (1, 1, 1) if arguments.quick else (3, 4, 5)
+    rounds, iterations, runs = (1, PERIOD, 1) if arguments.quick else (3, PERIOD, 5)
     rows, counted = [], {}
     for name in names[:1] if arguments.quick else names:
         measured = Measured(JOBS[name])
