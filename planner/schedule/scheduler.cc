@@ -68,13 +68,15 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
   const Result<OpGraph> graph = make_op_graph(log);
   if (!graph) return graph.error();
   const GapTable gaps = make_gaps(*graph, options.smallest.value());
-  const SearchLimits limits{options.smallest.value(), options.work_limit, options.seed, stop, &gaps};
+  SearchLimits limits{options.smallest.value(), options.work_limit, options.seed, stop, &gaps};
   constexpr int kTightenings = 8;
   std::uint64_t bytes = budget.value();
   std::uint64_t work = 0;
   std::optional<Schedule> unplaced;
+  std::optional<Found> nearby;
   for (int i = 0; i < kTightenings; ++i) {
-    const std::optional<Found> found = search(*graph, bytes, limits, work);
+    limits.nearby = nearby ? &*nearby : nullptr;
+    std::optional<Found> found = search(*graph, bytes, limits, work);
     if (stop.stop_requested()) return Error{ErrorCode::kCancelled, "scheduling was cancelled"};
     if (!found) break;
     Schedule schedule = to_schedule(log, *graph, *found);
@@ -93,6 +95,7 @@ Result<Schedule> make_checked(const StepLog& log, Bytes budget, const ScheduleOp
     const std::uint64_t excess = *height - budget.value();
     const std::uint64_t from = std::min(bytes, found->outcome.peak);
     bytes = from > excess ? from - excess : 0;
+    nearby = std::move(found);
   }
   if (unplaced) return *std::move(unplaced);
   return too_small(*graph, gaps, budget.value(), limits);

@@ -43,10 +43,10 @@ std::optional<Found> try_others(Trials& trials, const SearchLimits& limits) {
   return best;
 }
 
-// Most of the evictions that were found.
+// Most of the evictions that were found; with a seed of 0 all of them.
 std::vector<Step> part_of(const std::vector<Step>& steps, std::uint64_t seed) {
   SplitMix lots(seed);
-  const std::uint64_t left_out = 1 + lots.next() % 8;  // of 16
+  const std::uint64_t left_out = seed == 0 ? 0 : 1 + lots.next() % 8;  // of 16
   std::vector<Step> part;
   for (const Step& step : steps) {
     const bool leaves = step.kind == ActionKind::kEvict || step.kind == ActionKind::kOffload;
@@ -60,6 +60,18 @@ std::vector<Step> first_of(const Found& best, int round, std::uint64_t seed) {
   constexpr int kAnew = 4;  // one of so many
   if (round % kAnew == 0) return {};
   return part_of(best.steps, mix(seed + static_cast<std::uint64_t>(round)));
+}
+
+// What sweeps find that begin with all that was found nearby, or with most of it.
+std::optional<Found> try_nearby(Trials& trials, const Rounds& rounds, const SearchLimits& limits) {
+  constexpr int kTries = 2 * static_cast<int>(kPlainWeights.size());
+  std::optional<Found> best;
+  for (int i = 0; i < kTries && !limits.stop.stop_requested(); ++i) {
+    const std::uint64_t seed = mix(limits.seed + static_cast<std::uint64_t>(i));
+    const std::vector<Step>& steps = limits.nearby->steps;
+    take_cheaper(best, trials.with_weights(rounds.weights_of(i / 2), part_of(steps, i % 2 == 0 ? 0 : seed)));
+  }
+  return best;
 }
 
 // Leaves out one action after the other, as long as the rest still fits and costs less.
@@ -92,10 +104,11 @@ void try_changes(const OpGraph& graph, std::uint64_t budget, const SearchLimits&
 
 std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const SearchLimits& limits,
                             std::uint64_t& work) {
-  std::optional<Found> best;
   const bool copies_overlap = run_beside_ops(graph.copy_lanes);
   Trials trials(graph, budget, limits, work);
   Rounds rounds(limits.seed, copies_overlap);
+  std::optional<Found> best;
+  if (limits.nearby != nullptr) best = try_nearby(trials, rounds, limits);
   OverheadBound bound;
   const auto find_bound = [&] {
     if (best && limits.gaps != nullptr)

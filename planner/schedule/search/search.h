@@ -19,6 +19,7 @@ struct SearchLimits {
   std::uint64_t seed = 1;
   std::stop_token stop;
   const GapTable* gaps = nullptr;  ///< where given, no more is sought once a bound is nearly reached
+  const Found* nearby = nullptr;   ///< where given, what was found for a little more bytes: begun with
 };
 
 /// The cheapest in recomputation and copies that stays within `budget` bytes; empty if no sweep fits. Adds to
