@@ -131,6 +131,7 @@ Json budget_json(const BudgetFacts& facts) {
           {"own_peak_bytes", facts.own_peak.value()},
           {"held_bytes", facts.held.value()},
           {"peak_held_bytes", facts.peak_held.value()},
+          {"iteration_peak_held_bytes", facts.last_iteration_peak.value()},
           {"watching", facts.watching},
           {"joins", facts.joins},
           {"joined_at_iteration", facts.joined_at},

@@ -52,9 +52,9 @@ class Outcome:
         return found[1] if self.failed and found else None
 
 
-def settings_of(mode: str) -> dict[str, str]:
+def settings_of(mode: str, folder: str) -> dict[str, str]:
     if mode.startswith(BUDGET):
-        return STOWAGE | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": mode.removeprefix(BUDGET)}
+        return STOWAGE | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": mode.removeprefix(BUDGET), "STOWAGE_SPILL": folder}
     return MODES[mode]
 
 
@@ -63,7 +63,7 @@ def environment(mode: str, folder: str) -> dict[str, str]:
     found |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "JOB_FOLDER": folder,
               "PYTHONHASHSEED": "0",  # else a run's CPU time depends on its seed
               "PYTHONPATH": str(ROOT / "python"), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    settings = settings_of(mode)
+    settings = settings_of(mode, folder)
     return found | settings | ({"STOWAGE_REPORT": f"{folder}/report.json"} if "STOWAGE" in settings else {})
 
 

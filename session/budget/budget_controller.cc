@@ -133,6 +133,7 @@ bool BudgetController::end_iteration(MarkSource source) {
   ++marks_;
   between_ops_ = source != MarkSource::kPeriod;
   if (!on()) return false;
+  ledger_->end_iteration();
   if (between_ops_ && believed_.exchange(false)) ledger_->lift_limit();  // iterations measure it better
   if (pending()) {
     learn_peak(source);
@@ -230,6 +231,7 @@ BudgetFacts BudgetController::facts() const {
   facts.own_peak = Bytes(own_peak_.load());
   facts.held = ledger_->held();
   facts.peak_held = ledger_->peak_held();
+  facts.last_iteration_peak = ledger_->last_iteration_peak();
   facts.shortages = shortages_.load();
   facts.refusals = refusals_.load();
   facts.joins = joins_.load();

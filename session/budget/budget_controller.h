@@ -41,12 +41,13 @@ struct BudgetFacts {
   Bytes excess{0};      ///< held beyond a limit that is not met yet; nothing is added to it
   Bytes own_peak{0};    ///< of the iterations without a limit; 0 where there were none
   Bytes held{0};
-  Bytes peak_held{0};           ///< since the limit was met
-  std::uint64_t shortages = 0;  ///< requests that first needed room
-  std::uint64_t refusals = 0;   ///< requests that ended in an out-of-memory error
-  bool watching = false;        ///< the runtime sees ops now
-  std::uint64_t joins = 0;      ///< times that "auto" took effect
-  std::uint64_t joined_at = 0;  ///< iterations before the last of them
+  Bytes peak_held{0};            ///< since the limit was met
+  Bytes last_iteration_peak{0};  ///< most held in the last iteration that ended
+  std::uint64_t shortages = 0;   ///< requests that first needed room
+  std::uint64_t refusals = 0;    ///< requests that ended in an out-of-memory error
+  bool watching = false;         ///< the runtime sees ops now
+  std::uint64_t joins = 0;       ///< times that "auto" took effect
+  std::uint64_t joined_at = 0;   ///< iterations before the last of them
   RuntimeCounters counts;
   ScheduleFacts schedule;
 };

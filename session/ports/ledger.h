@@ -100,6 +100,14 @@ class Ledger {
   [[nodiscard]] Bytes peak_held() const noexcept { return Bytes(peak_held_.load()); }
   [[nodiscard]] Bytes peak_upstream() const noexcept { return Bytes(peak_upstream_.load()); }
 
+  /// An iteration ends: the next one's peak begins with what is held now.
+  void end_iteration() noexcept {
+    const std::uint64_t peak = peak_in_iteration_.exchange(held_.load());
+    last_iteration_peak_.store(std::max(peak, held_.load()));
+  }
+  /// Peak of held() in the last iteration that ended.
+  [[nodiscard]] Bytes last_iteration_peak() const noexcept { return Bytes(last_iteration_peak_.load()); }
+
   /// From now on try_take refuses what would exceed `limit`. What is held already stays.
   void set_limit(Bytes limit) noexcept {
     if (!met() || held() > limit) unmet_.store(true);
@@ -142,6 +150,7 @@ class Ledger {
   void note_peaks(std::uint64_t held) noexcept {
     const std::uint64_t arena = arena_.load(std::memory_order_relaxed);
     raise_to(peak_held_, held);
+    raise_to(peak_in_iteration_, held);
     raise_to(peak_upstream_, std::max(held, arena) - arena);
   }
 
@@ -152,6 +161,8 @@ class Ledger {
   std::atomic<bool> unmet_{false};  ///< a limit was set, and more was held ever since
   std::atomic<std::uint64_t> peak_held_{0};
   std::atomic<std::uint64_t> peak_upstream_{0};
+  std::atomic<std::uint64_t> peak_in_iteration_{0};
+  std::atomic<std::uint64_t> last_iteration_peak_{0};
   UpstreamCap* const upstream_cap_;
   std::mutex capping_;
 };

@@ -38,6 +38,7 @@ def test_the_arena_stands_under_a_schedule(name):
     assert not any(report["misses"].values()) and report["hits"] > 0
     assert schedule["followed"] and budget["watching"] and schedule["left"] == 0
     assert budget["peak_held_bytes"] <= budget["limit_bytes"] == budget["own_peak_bytes"] * 60 // 100
+    assert 0 < budget["iteration_peak_held_bytes"] <= budget["peak_held_bytes"]
     assert report["arena_bytes"] + report["upstream_allocated_bytes"] <= budget["limit_bytes"]
     evicted = [after - before for before, after in zip(left["evictions"], left["evictions"][1:])][-4:]
     assert evicted == [schedule["evictions"]] * 4 and schedule["evictions"] > 0

@@ -124,6 +124,21 @@ TEST(Ledger, WhatIsFoundLaterMayTakeBackThatALimitIsMet) {
   EXPECT_EQ(ledger.peak_held(), Bytes(599));
 }
 
+TEST(Ledger, AnIterationsPeakBeginsWithWhatIsHeldThen) {
+  Ledger ledger;
+  ledger.take(Bytes(1000));
+  ledger.give(Bytes(600));
+  ledger.end_iteration();
+  EXPECT_EQ(ledger.last_iteration_peak(), Bytes(1000));
+  ledger.take(Bytes(100));
+  ledger.give(Bytes(50));
+  EXPECT_EQ(ledger.last_iteration_peak(), Bytes(1000)) << "this one has not ended";
+  ledger.end_iteration();
+  EXPECT_EQ(ledger.last_iteration_peak(), Bytes(500));
+  ledger.end_iteration();
+  EXPECT_EQ(ledger.last_iteration_peak(), Bytes(450));
+}
+
 TEST(Ledger, TheLimitHoldsExactlyWhateverThreadsDo) {
   constexpr std::uint64_t kLimit = 10'000;
   constexpr int kThreads = 8;
