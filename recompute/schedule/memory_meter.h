@@ -40,15 +40,20 @@ class MemoryMeter {
     const std::lock_guard<std::mutex> lock(mutex_);
     level_ -= static_cast<std::int64_t>(bytes);
   }
-  /// Bytes that the job holds now.
+  /// Bytes that the job held when the meter started. Requires: heard(), as nobody knows before.
+  std::int64_t base() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return base_;
+  }
+  /// How many more it holds now.
   std::int64_t level() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return base_ + level_;
+    return level_;
   }
-  /// Most bytes that it held since the last call of mark().
+  /// And at most since the last call of mark().
   std::int64_t peak() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return base_ + peak_;
+    return peak_;
   }
   void mark() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -67,7 +72,7 @@ class MemoryMeter {
   std::atomic<bool> on_{false};
   bool heard_ = false;
   std::int64_t evicted_ = 0;  ///< when the meter started
-  std::int64_t base_ = 0;     ///< held by the job then
+  std::int64_t base_ = 0;     ///< held by the job then; once it is heard
   std::int64_t level_ = 0;    ///< since then
   std::int64_t peak_ = 0;
 };

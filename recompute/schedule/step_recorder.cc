@@ -174,7 +174,7 @@ void StepRecorder::add_unseen(std::vector<Row>& rows) const {
   };
   for (const Call& call : calls_) {
     const std::uint64_t now = call.op.begin.value() - kUnseenBefore;
-    std::int64_t unseen = call.level;
+    std::int64_t unseen = meter_.base() + call.level;
     for (std::size_t i = 0; i < known; ++i) {
       const Buffer& buffer = rows[i].buffer;
       if (buffer.birth < call.op.begin && buffer.death.value() > now)

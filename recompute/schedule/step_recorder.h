@@ -72,7 +72,7 @@ class StepRecorder {
     Op op;
     std::uint64_t shape;
     std::uint32_t children;
-    std::int64_t level;  ///< of the meter when it began
+    std::int64_t level;  ///< of the meter when it began: above its base
     std::vector<Slot> inputs, outputs;
   };
 

@@ -8,6 +8,7 @@
 #include "recompute/choice/contiguous_room.h"
 #include "recompute/machine/thrash_guard.h"
 #include "recompute/residency/neighbours.h"
+#include "recompute/schedule/memory_meter.h"
 
 namespace stowage::recompute {
 namespace {
@@ -40,6 +41,23 @@ TEST(ThrashGuard, ComparesWithTheJobsOwnOpsSinceItBegan) {
   EXPECT_EQ(guard.age(110), 10u);
   EXPECT_FALSE(guard.holds(7 * kSecond + ThrashGuard::kFloorNs, 3));
   EXPECT_TRUE(guard.holds(7 * kSecond + ThrashGuard::kFloorNs + 1, 3));
+}
+
+TEST(MemoryMeter, WhatWasHeldBeforeIsNotWhatTheFirstOpTakes) {
+  MemoryMeter meter;
+  meter.start(300);
+  meter.mark();
+  const std::int64_t before = meter.level();
+  EXPECT_FALSE(meter.heard());
+  meter.note(50, 1050, true);
+  meter.note(-20, 1030, true);
+  EXPECT_EQ(meter.peak() - before, 50);
+  EXPECT_EQ(meter.level() - before, 30);
+  EXPECT_EQ(meter.base(), 1000 + 300) << "with what is evicted";
+  meter.note(-200, 830, false);
+  EXPECT_EQ(meter.level() - before, 30) << "an eviction";
+  meter.note_death(10);
+  EXPECT_EQ(meter.level() - before, 20);
 }
 
 TEST(CheapestRoom, AgreesWithEnumeration) {
