@@ -132,6 +132,24 @@ def test_an_op_may_write_what_has_an_address():
     assert evict(x.exp())
 
 
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_is_saved_need_not_be_in_memory_at_once(zipped, tmp_path):
+    """As a model and its optimizer's state, which is away between steps."""
+    size = 1 << 16
+    tensors = {f"at {i}": data(size) for i in range(8)} | {"empty": torch.empty(0)}
+    tensors["view"] = tensors["at 1"][5:9]
+    wanted = {name: tensor.tolist() for name, tensor in tensors.items()}
+    gc.collect()
+    with probe.spilling(tmp_path):
+        assert all(probe.offload(tensor) for name, tensor in tensors.items() if name.startswith("at"))
+        with probe.limited(3 * 4 * size) as most:
+            torch.save(tensors, tmp_path / "saved.pt", _use_new_zipfile_serialization=zipped)
+            assert most() <= 3 * 4 * size
+        loaded = torch.load(tmp_path / "saved.pt", weights_only=True)
+    assert {name: tensor.tolist() for name, tensor in loaded.items()} == wanted
+    assert loaded["view"].untyped_storage()._cdata == loaded["at 1"].untyped_storage()._cdata
+
+
 def test_a_loan_is_known_to_the_next_runtime():
     x = data(300)
     array = x.numpy()
