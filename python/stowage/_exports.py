@@ -5,8 +5,9 @@ writes   changes them while the call lasts: what was computed from them before c
 lends    gives out an object through which anybody may write: as long as that lives nothing is evicted that is
          computed from the tensor.
 tells    gives out an address as a number, mostly to compare it or to use it at once: the tensor stays, and each use of
-         its bytes checks that no unseen code has written them (recompute/storage/raw_writes.h). Not so for torch.save's
-         pickler, which only tells storages apart by it: all that is saved need not be there at once.
+         its bytes checks that no unseen code has written them (recompute/storage/raw_writes.h). Not so where
+         PyTorch and others only tell tensors apart by it (COMPARING of _raw_access.py): all that torch.save writes need not
+         be there at once.
 exposes  hands the memory on for good.
 
 Methods are about the tensor or storage that they are called on; writes_from also reads the other tensors that it is given.
@@ -20,6 +21,8 @@ import weakref
 from collections.abc import Callable, Iterable
 
 import torch
+
+from stowage._raw_access import COMPARING
 
 _reading = threading.local()
 
@@ -48,8 +51,15 @@ def addresses_in(values: Iterable) -> Iterable[int]:
 
 
 def _only_compares(caller) -> bool:
-    """`caller`: a frame. What torch.save writes later is guarded by itself."""
-    return caller.f_code.co_name == "persistent_id" and caller.f_globals.get("__name__") == "torch.serialization"
+    """`caller`: a frame."""
+    return caller.f_code.co_name in COMPARING.get(caller.f_globals.get("__name__"), ())
+
+
+def _instead_of_address(this: torch.Tensor | torch.UntypedStorage, storage: int) -> int:
+    """As different from those of others as the address of its bytes is; 0: it has none. `storage`: the StorageImpl's."""
+    if isinstance(this, torch.UntypedStorage):
+        return storage if this.nbytes() > 0 else 0
+    return storage + this.storage_offset() * this.element_size() if this.numel() > 0 else 0
 
 
 class Loans:
@@ -167,8 +177,8 @@ class Exports:
         def telling(this, *rest, **named):
             address = address_of(this)
             held = getattr(_reading, "held", None)
-            if isinstance(this, torch.UntypedStorage) and this.nbytes() > 0 and _only_compares(sys._getframe(1)):
-                return address
+            if address is not None and _only_compares(sys._getframe(1)):
+                return _instead_of_address(this, address)
             if address is not None and held is None:
                 self._runtime.tell_address(address)
             elif address is not None:

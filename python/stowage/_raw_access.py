@@ -60,6 +60,17 @@ FUNCTIONS = {
     "_gds_register_buffer": "exposes_all",
 }
 
+# Functions in Python that compare the addresses that they ask for, and do nothing else with them, by module.
+COMPARING = {
+    "torch.serialization": {"persistent_id"},
+    "torch.nn.modules.rnn": {"flatten_parameters", "<setcomp>"},
+    "torch.distributed.fsdp._flat_param": {"_same_storage"},
+    "torch.distributed.fsdp._fully_shard._fsdp_param": {"reset_sharded_param"},
+    "torch.distributed.fsdp._runtime_utils": {"_catch_all_reshard"},
+    "safetensors.torch": {"storage_ptr", "_end_ptr", "_filter_shared_not_shared", "_is_complete"},
+    "accelerate.utils.modeling": {"id_tensor_storage"},
+}
+
 # Tables of C functions that other libraries find on the class and call past Python: not there while tensors may be evicted,
 # so that they use __dlpack__.
 HIDDEN = ("__dlpack_c_exchange_api__",)

@@ -3,6 +3,8 @@
 import copy
 import ctypes
 import gc
+import importlib
+import inspect
 import io
 import pickle
 
@@ -11,6 +13,7 @@ import pytest
 import torch
 
 from stowage._exports import loans
+from stowage._raw_access import COMPARING
 from tests.recompute import probe
 from tests.recompute.probe import data, evict, is_evicted
 
@@ -148,6 +151,43 @@ def test_what_is_saved_need_not_be_in_memory_at_once(zipped, tmp_path):
         loaded = torch.load(tmp_path / "saved.pt", weights_only=True)
     assert {name: tensor.tolist() for name, tensor in loaded.items()} == wanted
     assert loaded["view"].untyped_storage()._cdata == loaded["at 1"].untyped_storage()._cdata
+
+
+def test_what_is_told_apart_need_not_be_in_memory(tmp_path):
+    """As safetensors does with the tensors that it is given."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    whole, other = data(64), data(64)
+    state = {"whole": whole, "same": whole.view(8, 8), "other": other, "first": other[:32], "last": other[32:], "empty": data(0)}
+    told = [sorted(map(sorted, safetensors._find_shared_tensors(state))), safetensors._remove_duplicate_names(
+        {name: state[name] for name in ("whole", "same")})]
+    with probe.spilling(tmp_path):
+        assert probe.offload(whole) and probe.offload(other)
+        assert told == [sorted(map(sorted, safetensors._find_shared_tensors(state))), safetensors._remove_duplicate_names(
+            {name: state[name] for name in ("whole", "same")})]
+        assert is_evicted(whole) and is_evicted(other)
+        with pytest.raises(RuntimeError, match="share memory"):
+            safetensors.save_file(state, tmp_path / "shared")
+        safetensors.save_file({"whole": whole, "other": other}, tmp_path / "saved")
+        loaded = safetensors.load_file(tmp_path / "saved")
+    assert torch.equal(loaded["whole"], whole) and torch.equal(loaded["other"], other)
+
+
+def test_functions_that_compare_addresses_are_where_they_are_said_to_be():
+    """In the torch that is tested; a function that moved would let tensors stay again."""
+    for module, names in COMPARING.items():
+        if module.startswith("torch."):
+            code = inspect.getsource(importlib.import_module(module))
+            assert all(f"def {name}(" in code for name in names if name != "<setcomp>"), module
+
+
+def test_of_two_tensors_that_are_compared_none_comes_back():
+    from torch.distributed.fsdp._flat_param import _same_storage
+    x = data(64)
+    y, z = x.exp(), x.sin()
+    part = z[3:]
+    assert evict(y) and evict(z)
+    assert _same_storage(z, part) and not _same_storage(y, z)
+    assert is_evicted(y) and is_evicted(z)
 
 
 def test_a_loan_is_known_to_the_next_runtime():
