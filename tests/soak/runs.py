@@ -18,12 +18,15 @@ from tests.zoo.harness import clean_environment
 
 ITERATIONS = 200
 BUDGET = "70%"
+TIGHT = "50%"  # with a spill file
 MORE = 0.01  # of the better allocator's reserved bytes
 PAGE = 2 << 20  # what the device maps at once, which a share of a small job may be less than
 EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 WITH = {"STOWAGE": "1", "STOWAGE_PLAN_WAIT_MS": "10000"}
 CPU_RUNS = {"plain": {}, "planned": WITH | {"STOWAGE_DEVICES": "cpu"},
-            "budget": WITH | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": BUDGET}}
+            "budget": WITH | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": BUDGET},
+            "offload": WITH | {"STOWAGE_DEVICES": "cpu", "STOWAGE_BUDGET": TIGHT, "STOWAGE_SPILL": "."}}
+UNDER_BUDGETS = ("budget", "offload")
 CUDA_RUNS = {"native": {}, "expandable": EXPANDABLE, "stowage": WITH | {"STOWAGE_DEVICES": "cuda"}}
 
 
@@ -52,6 +55,8 @@ def run(seed: int, device: str, extra: dict[str, str], iterations: int = ITERATI
         script, report = pathlib.Path(folder) / "job.py", pathlib.Path(folder) / "report.json"
         script.write_text(program.source(seed))
         environment |= extra | {"STOWAGE_REPORT": str(report)}
+        if "STOWAGE_SPILL" in extra:
+            environment["STOWAGE_SPILL"] = folder
         done = client.run(str(script), device, str(iterations), environment=environment, timeout_s=3600)
         left = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {}
         told = json.loads(report.read_text()) if report.exists() else {}
@@ -82,17 +87,18 @@ class Job:
         records, in the steady state; `strict`: with the better allocator, and at any time."""
         faults = [f"{kind} ended with {left.status}: {left.output[-2000:]}"
                   for kind, left in [*self.cpu.items(), *self.cuda.items()]
-                  if left.status != 0 and not (kind == "budget" and left.out_of_memory)]
+                  if left.status != 0 and not (kind in UNDER_BUDGETS and left.out_of_memory)]
         if faults:
             return faults
-        for name in ("planned", "budget"):
+        for name in ("planned", *UNDER_BUDGETS):
             if self.cpu[name].status == 0 and (differing := self.differing(name)):
                 faults.append(f"{name}: other bits in {', '.join(differing[:5])} and {len(differing[5:])} more")
-        budget = self.cpu["budget"].report.get("budget", {})
-        if budget.get("limit_bytes", 0) and budget["peak_held_bytes"] > budget["limit_bytes"]:
-            faults.append(f"budget: {budget['peak_held_bytes']} bytes held of {budget['limit_bytes']}")
-        if "not valid" in (reason := budget.get("schedule", {}).get("reason", "")):
-            faults.append(f"budget: no schedule, since {reason}")
+        for name in UNDER_BUDGETS:
+            budget = self.cpu[name].report.get("budget", {})
+            if budget.get("limit_bytes", 0) and budget["peak_held_bytes"] > budget["limit_bytes"]:
+                faults.append(f"{name}: {budget['peak_held_bytes']} bytes held of {budget['limit_bytes']}")
+            if "not valid" in (reason := budget.get("schedule", {}).get("reason", "")):
+                faults.append(f"{name}: no schedule, since {reason}")
         measures = {"steady": self.steady_reserved} | ({"peak": self.peak_reserved} if strict else {})
         for what, of in measures.items():
             better = min(of("native"), of("expandable")) if strict else of("expandable")
