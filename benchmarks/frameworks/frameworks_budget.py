@@ -79,7 +79,8 @@ misses of all requests since the switch to the present plans. *Schedules*: kinds
 resynced, left*: iterations followed to their end, those that went on behind a few ops that differed, and those that differed
 in more.
 *Recomputed*: time in ops run again, to that in the job's own, in the whole run. *Predicted*: what the first kind's schedule
-recomputes, of the time of its iteration's ops. *CPU time*: to that without Stowage, of one run each, start included.
+recomputes, of the time of its iteration's ops. *CPU time*: to that without Stowage, of one run each, start included, and with the search for better schedules beside the
+job, which takes up to 15 s of another core, once: these programs train for a few seconds.
 """
 
 
