@@ -63,10 +63,14 @@ std::vector<Step> first_of(const Found& best, int round, std::uint64_t seed) {
 }
 
 // What sweeps find that begin with all that was found nearby, or with most of it.
-std::optional<Found> try_nearby(Trials& trials, const Rounds& rounds, const SearchLimits& limits) {
-  constexpr int kTries = 2 * static_cast<int>(kPlainWeights.size());
+std::optional<Found> try_nearby(Trials& trials, const Rounds& rounds, const SearchLimits& limits,
+                                const std::uint64_t& work) {
+  constexpr int kTries = 2 * static_cast<int>(kPlainWeights.size()), kLeastTries = 4;
+  constexpr std::uint64_t kPart = 8;  // 1/this of the work, whatever is left of it
+  const std::uint64_t most = work + limits.work_limit / kPart;
   std::optional<Found> best;
   for (int i = 0; i < kTries && !limits.stop.stop_requested(); ++i) {
+    if (i >= kLeastTries && work > most) break;
     const std::uint64_t seed = mix(limits.seed + static_cast<std::uint64_t>(i));
     const std::vector<Step>& steps = limits.nearby->steps;
     take_cheaper(best, trials.with_weights(rounds.weights_of(i / 2), part_of(steps, i % 2 == 0 ? 0 : seed)));
@@ -108,7 +112,7 @@ std::optional<Found> search(const OpGraph& graph, std::uint64_t budget, const Se
   Trials trials(graph, budget, limits, work);
   Rounds rounds(limits.seed, copies_overlap);
   std::optional<Found> best;
-  if (limits.nearby != nullptr) best = try_nearby(trials, rounds, limits);
+  if (limits.nearby != nullptr) best = try_nearby(trials, rounds, limits, work);
   OverheadBound bound;
   const auto find_bound = [&] {
     if (best && limits.gaps != nullptr)
