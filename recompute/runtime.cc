@@ -41,7 +41,10 @@ bool search_room(Search search) noexcept try {
 
 // While recomputation takes most of the time none is added: then things are only offloaded.
 Evictor::Bounds bounds_of(const Machine& all, Place place) {
-  return {all.options.smallest.value(), place, all.op_number, all.thrashes()};
+  // Of the limit: an op of a backward pass takes three such tensors, and making one of them again two more.
+  constexpr std::uint64_t kLargeShare = 6;
+  const std::uint64_t limit = all.limit_bytes.at(static_cast<std::size_t>(place.type)).load();
+  return {all.options.smallest.value(), place, all.op_number, all.thrashes(), limit / kLargeShare};
 }
 
 bool drop_early(Machine& all, Bytes bytes, const Evictor::Bounds& bounds) {
@@ -131,7 +134,8 @@ bool Runtime::make_room(Bytes bytes, int device_type, int device_index) noexcept
 
 bool Runtime::make_contiguous_room(Bytes bytes, int device_type, const FreeSpace& space) noexcept {
   return search_room([&](Machine& all) {
-    const Evictor::Bounds bounds = bounds_of(all, {device_type});
+    Evictor::Bounds bounds = bounds_of(all, {device_type});
+    bounds.large = 0;  // what is offloaded makes no room there
     return all.evictor.make_contiguous_room(bytes.value(), bounds, space) || drop_early(all, bytes, bounds);
   });
 }

@@ -4,8 +4,10 @@
 // hard. The storage with the least score is evicted first. The cost is that of every op that would have to
 // run, those of dead values on the way included, and of the evicted values that start from it
 // (NeighbourSets). A gradient thus costs what the pass behind it costs. Where there is a store, a storage may
-// be offloaded instead, if the copies cost less. Idle is how much room is needed until the next use, by the
-// iteration before (use_history.h); where that does not know it, the ops since the last use, as in DTR.
+// be offloaded instead, if the copies cost less, or if it is large: to make that again may take several times
+// its bytes at once, where an op needs most of the limit. Idle is how much room is needed until the next use,
+// by the iteration before (use_history.h); where that does not know it, the ops since the last use, as in
+// DTR.
 //
 // Thread safety: none; the runtime's lock guards it.
 #pragma once
@@ -35,6 +37,7 @@ class Evictor {
     Place place;
     std::uint64_t now = 0;      ///< the number of the present op
     bool only_offload = false;  ///< no recomputation is to be added
+    std::uint64_t large = 0;    ///< bytes; what takes more is offloaded if it can be. 0: nothing is large
   };
   /// Evicts or offloads until `bytes` were freed or nothing is left; returns what was freed.
   std::uint64_t make_room(std::uint64_t bytes, const Bounds& bounds);
@@ -53,6 +56,7 @@ class Evictor {
     std::uint64_t serial;
     double copy_score = kNever;  ///< that of offloading and bringing back
     bool made_again = true;      ///< it may be evicted
+    bool is_large = false;       ///< so only if it cannot be offloaded
     std::uint64_t until = 0;     ///< number of the op that uses it next; 0: nothing is known
     bool offloaded = false;      ///< the score is that of offloading
 

@@ -15,6 +15,8 @@ from tests.python.doors import python
 
 # The least percent of each one's own peak among 50, 33 and 20 that leaves room for its largest op.
 HEAVY = {"wgan": 33, "autoencoder": 50, "fine_tuning": 20, "experts": 20, "translator": 50, "low_rank_adapters": 33}
+# A large activation of these can be copied, but not made again, beside an op of the backward pass.
+HEAVY |= {"large_resnet18": 50, "large_densenet": 33}
 
 
 @pytest.fixture(scope="module")
