@@ -24,8 +24,8 @@ PAGE = Page(__file__)
 SHARES = (75, 50)
 WARM = 30  # iterations in which the job comes to follow a schedule, and to be planned
 WATCHED = 20
-HEAD = ("job", "budget", "state", "recomputed, predicted", "recomputed, measured", "measured / predicted", "iteration / plain",
-        "peak, predicted", "peak, measured", "measured / predicted")
+HEAD = ("job", "budget", "state", "recomputed, predicted", "recomputed, measured", "measured / predicted",
+        "iteration / plain", "peak, predicted", "peak, measured", "measured / predicted")
 
 
 def watch(name: str) -> None:
@@ -73,7 +73,8 @@ def row(name: str, share: int) -> tuple[tuple[str, ...], dict[str, float]]:
     predicted, measured = share_of_ops(schedule, *COMPUTED), 100 * grown(left, "recompute_ms") / grown(left, "ops_ms")
     planned = schedule["height_bytes" if state == "planned" else "peak_bytes"]
     peak = statistics.median(left["peaks"])
-    ratios = {"overhead": measured / predicted if predicted else 1.0, "time": left["seconds"] / plain_s, "peak": peak / planned}
+    ratios = {"overhead": measured / predicted if predicted else 1.0, "time": left["seconds"] / plain_s,
+              "peak": peak / planned}
     return (name, f"{share} %", state, f"{predicted:.1f} %", f"{measured:.1f} %", f"{ratios['overhead']:.2f}",
             f"{ratios['time']:.2f}", f"{planned / (1 << 20):.2f} MiB", f"{peak / (1 << 20):.2f} MiB",
             f"{ratios['peak']:.3f}"), ratios
@@ -86,22 +87,23 @@ def page(rows: list[tuple[str, ...]], ratios: list[dict[str, float]]) -> str:
 
 {PAGE.origin()}
 
-Iterations {WARM} to {WARM + WATCHED} of each job on the CPU, one thread, under a share of its own peak. *Recomputed*: time of ops
-run again and of encoding, in percent of the time of the job's own ops: by the times that the schedule was made with, and by
-the host's clock. *Iteration / plain*: processor time of the job's thread for an iteration, against the plain job's, medians:
-what the runtime itself takes is in it, and these tensors are small. *Peak*: what the schedule, or under a plan its arena with
-all that stays, is to hold, and the most that was held in an iteration. Goals: overhead within 20 %, peak within 1 %.
+Iterations {WARM} to {WARM + WATCHED} of each job on the CPU, one thread, under a share of its own peak. *Recomputed*:
+time of ops run again and of encoding, in percent of the time of the job's own ops: by the times that the schedule was made
+with, and by the host's clock. *Iteration / plain*: processor time of the job's thread for an iteration, against the plain
+job's, medians: what the runtime itself takes is in it, and these tensors are small. *Peak*: what the schedule, or under a
+plan its arena with all that stays, is to hold, and the most that was held in an iteration. Goals: overhead within 20 %, peak
+within 1 %.
 
-{near} of {len(ratios)} overheads and {exact} of {len(ratios)} peaks are within these; no job holds more than predicted by over
-{max(0.0, max(one["peak"] for one in ratios) - 1):.1%}.
+{near} of {len(ratios)} overheads and {exact} of {len(ratios)} peaks are within these; no job holds more than predicted by
+over {max(0.0, max(one["peak"] for one in ratios) - 1):.1%}.
 
 {table([HEAD, *rows])}
 
 What predictions do not know. Peaks are in blocks of 512 bytes, as CUDA's allocator has them, and the CPU's allocator counts
 bytes: of hundreds of tiny parameters, gradients and states that is 0.1 to 0.2 MiB. The batches of DataLoader's workers
-(fed_by_workers) lie in shared memory, which is not counted against the limit. The ops of an evaluation (evaluated_perceptron)
-are the job's own, and in no schedule. Ops were timed when each tensor was malloc's, whose pages are new now and then; in an
-arena they are not, so what runs again there may take less. Of a few short ops one time decides.
+(fed_by_workers) lie in shared memory, which is not counted against the limit. The ops of an evaluation
+(evaluated_perceptron) are the job's own, and in no schedule. Ops were timed when each tensor was malloc's, whose pages are
+new now and then; in an arena they are not, so what runs again there may take less. Of a few short ops one time decides.
 
 Machine: {machine()}.
 """

@@ -68,8 +68,8 @@ def text(origin: str, shown: str, found: list[str]) -> str:
 {origin}
 
 The programs of [frameworks.md](frameworks.md) on the CPU, each in a share of its own peak, with a spill file for what cannot
-be recomputed. Asked of each: bits as without Stowage, and no byte above the limit. A job ends out of memory where a single op
-needs more; `generate` has no iterations, so its peak is never known.
+be recomputed. Asked of each: bits as without Stowage, and no byte above the limit. A job ends out of memory where a single
+op needs more; `generate` has no iterations, so its peak is never known.
 {'None fails that.' if not found else f'These fail it: {"; ".join(found)}.'}
 
 {shown}
@@ -79,8 +79,9 @@ misses of all requests since the switch to the present plans. *Schedules*: kinds
 resynced, left*: iterations followed to their end, those that went on behind a few ops that differed, and those that differed
 in more.
 *Recomputed*: time in ops run again, to that in the job's own, in the whole run. *Predicted*: what the first kind's schedule
-recomputes, of the time of its iteration's ops. *CPU time*: to that without Stowage, of one run each, start included, and with the search for better schedules beside the
-job, which takes up to 15 s of another core, once: these programs train for a few seconds.
+recomputes, of the time of its iteration's ops. *CPU time*: to that without Stowage, of one run each, start included, and
+with the search for better schedules beside the job, which takes up to 15 s of another core, once: these programs train for
+a few seconds.
 """
 
 

@@ -22,8 +22,8 @@ from tests.soak import program, runs
 PAGE = Page(__file__)
 MIB = 1 << 20
 SETTINGS = ("native", "expandable", "stowage")
-HEAD = ("seed", "job", "bits planned", f"bits at {runs.BUDGET}", f"at {runs.TIGHT}, offloaded", "native", "expandable", "stowage", "/ better",
-        "peak / better", "state at the end", "broken")
+HEAD = ("seed", "job", "bits planned", f"bits at {runs.BUDGET}", f"at {runs.TIGHT}, offloaded", "native", "expandable",
+        "stowage", "/ better", "peak / better", "state at the end", "broken")
 
 
 def bits(job: runs.Job, name: str) -> str:
@@ -57,8 +57,8 @@ def page(rows: list[str], options: argparse.Namespace, broken: int) -> str:
 
 Torch {torch.__version__}, {options.iterations} iterations each, seeds from
 {options.first} on; `tests/soak/program.py` makes a job's program of its seed. Bits are compared on the CPU: all parameters,
-optimizer state, buffers, kept tensors, losses and the generator, planned, under a budget of {runs.BUDGET} of the peak, and under
-one of {runs.TIGHT} with a spill file for what cannot be recomputed.
+optimizer state, buffers, kept tensors, losses and the generator, planned, under a budget of {runs.BUDGET} of the peak, and
+under one of {runs.TIGHT} with a spill file for what cannot be recomputed.
 Memory is that of the simulated device (`simulator/README.md`), in MiB: the most that was reserved after any iteration of
 the second half, arena and upstream together, also against the better of native and expandable segments; the peak is that of
 the whole job. Promised is at most {1 + runs.MORE:.2f} of the better, steady and at the peak.

@@ -157,7 +157,8 @@ def test_what_is_told_apart_need_not_be_in_memory(tmp_path):
     """As safetensors does with the tensors that it is given."""
     safetensors = pytest.importorskip("safetensors.torch")
     whole, other = data(64), data(64)
-    state = {"whole": whole, "same": whole.view(8, 8), "other": other, "first": other[:32], "last": other[32:], "empty": data(0)}
+    state = {"whole": whole, "same": whole.view(8, 8), "other": other, "first": other[:32], "last": other[32:],
+             "empty": data(0)}
     told = [sorted(map(sorted, safetensors._find_shared_tensors(state))), safetensors._remove_duplicate_names(
         {name: state[name] for name in ("whole", "same")})]
     with probe.spilling(tmp_path):
