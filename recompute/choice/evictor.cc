@@ -110,7 +110,7 @@ std::optional<Evictor::Candidate> Evictor::candidate_of(StorageRecord& record, c
                              : bytes_by_staleness(record.bytes, bounds.now, record.last_use);
   Candidate candidate{&record, nullptr, nullptr, 0, weight, record.bytes, record.serial};
   candidate.made_again = made_again;
-  candidate.is_large = bounds.large > 0 && record.bytes > bounds.large;
+  candidate.goes_as_copy = copied && bounds.large > 0 && record.bytes > bounds.large;
   if (idle) candidate.until = bounds.now + *idle;
   if (copied)
     candidate.copy_score = (idle ? 1 : caution_for(record)) *
@@ -157,9 +157,8 @@ std::vector<Evictor::Candidate> Evictor::candidates(const Bounds& bounds) {
 // No more than score() of it, whatever else is evicted meanwhile.
 double Evictor::least_score(const Candidate& candidate) {
   if (candidate.foreign != nullptr) return candidate.score;
-  if (candidate.is_copy() || !candidate.made_again) return candidate.copy_score;
+  if (candidate.is_copy() || candidate.goes_as_copy || !candidate.made_again) return candidate.copy_score;
   const Value& value = candidate.is_spare() ? *candidate.value : *candidate.record->current;
-  if (candidate.is_large && candidate.copy_score < kNever) return candidate.copy_score;
   return std::min(own_cost_ns(value) / candidate.weight, candidate.copy_score);
 }
 
@@ -167,7 +166,7 @@ double Evictor::least_score(const Candidate& candidate) {
 double Evictor::score(Candidate& candidate, double enough) {
   if (candidate.foreign != nullptr) return candidate.score;
   if (candidate.is_copy()) return candidate.copy_score;
-  if (candidate.is_large && candidate.copy_score < kNever) {
+  if (candidate.goes_as_copy) {
     candidate.offloaded = true;
     return candidate.copy_score;
   }

@@ -56,7 +56,7 @@ class Evictor {
     std::uint64_t serial;
     double copy_score = kNever;  ///< that of offloading and bringing back
     bool made_again = true;      ///< it may be evicted
-    bool is_large = false;       ///< so only if it cannot be offloaded
+    bool goes_as_copy = false;   ///< so only if it cannot be offloaded, as it is large
     std::uint64_t until = 0;     ///< number of the op that uses it next; 0: nothing is known
     bool offloaded = false;      ///< the score is that of offloading
 

@@ -159,12 +159,14 @@ def test_what_is_told_apart_need_not_be_in_memory(tmp_path):
     whole, other = data(64), data(64)
     state = {"whole": whole, "same": whole.view(8, 8), "other": other, "first": other[:32], "last": other[32:],
              "empty": data(0)}
-    told = [sorted(map(sorted, safetensors._find_shared_tensors(state))), safetensors._remove_duplicate_names(
-        {name: state[name] for name in ("whole", "same")})]
+
+    def told() -> list:
+        return [sorted(map(sorted, safetensors._find_shared_tensors(state))), safetensors._remove_duplicate_names(
+            {name: state[name] for name in ("whole", "same")})]
+    wanted = told()
     with probe.spilling(tmp_path):
         assert probe.offload(whole) and probe.offload(other)
-        assert told == [sorted(map(sorted, safetensors._find_shared_tensors(state))), safetensors._remove_duplicate_names(
-            {name: state[name] for name in ("whole", "same")})]
+        assert told() == wanted
         assert is_evicted(whole) and is_evicted(other)
         with pytest.raises(RuntimeError, match="share memory"):
             safetensors.save_file(state, tmp_path / "shared")

@@ -34,6 +34,7 @@ TEST_F(BetterScheduleTest, TheLongestSearchComesBehindTheLongerOne) {
   EXPECT_EQ(budget_.facts().recompute_ns, 3 * kOpNs);
   EXPECT_EQ(budget_.facts().improved, 2u);
   followed();
+  EXPECT_EQ(asked_more_, 1u);
   EXPECT_EQ(asked_most_, 1u);
 }
 
@@ -55,6 +56,7 @@ TEST_F(BetterScheduleTest, WhereRescueCostsLessTheSearchGoesOnOnce) {
   EXPECT_TRUE(torch_.follows);
   EXPECT_EQ(budget_.facts().recompute_ns, 6 * kOpNs);
   followed();
+  EXPECT_EQ(asked_more_, 0u);
   EXPECT_EQ(asked_most_, 1u);
 }
 
@@ -126,6 +128,7 @@ TEST_F(BetterScheduleTest, AScheduleThatRecomputesMuchLongerThanRescueIsNotFollo
   better_ns_ = 7 * kOpNs;
   until_followed();
   rescued();
+  EXPECT_EQ(asked_more_, 0u);
   EXPECT_EQ(asked_most_, 1u);
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason,

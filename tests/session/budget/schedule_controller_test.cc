@@ -148,6 +148,7 @@ TEST_F(ScheduleControllerTest, ABudgetThatCannotBePlannedIsLeftToRescue) {
   least_ = kLimit;
   until_followed();
   rescued();
+  EXPECT_EQ(asked_more_, 0u);
   EXPECT_EQ(asked_most_, 1u) << "a longer search finds none either";
   EXPECT_FALSE(torch_.follows);
   EXPECT_EQ(budget_.facts().reason, "the least budget is more");
